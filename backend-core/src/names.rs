@@ -1,0 +1,155 @@
+//! The names of a job's objects: made and parsed here, nowhere else.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::{Epoch, SnapshotId, TaskIndex, UniqueId};
+
+/// The name of a segment object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SegmentName {
+    /// The epoch whose trigger it was written under.
+    pub epoch: Epoch,
+    /// The snapshot that it was written for; for a spill or a merge, the last id that the task
+    /// acknowledged, plus 1.
+    pub snapshot: SnapshotId,
+    /// The task that wrote it.
+    pub task: TaskIndex,
+    /// Its number among the task's segments of that snapshot.
+    pub index: u32,
+    /// What tells it from every other attempt at the same segment.
+    pub unique: UniqueId,
+}
+
+/// The name of an object in a job's directory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ObjectName {
+    /// `epochs/{epoch}`: a claim.
+    Epoch(Epoch),
+    /// `snapshots/{epoch}-{id}`: a manifest.
+    Manifest(Epoch, SnapshotId),
+    /// `parts/{epoch}-{id}-{unique}`: the inline state that a manifest has no room for.
+    Parts(Epoch, SnapshotId, UniqueId),
+    /// `segments/{epoch}-{id}-{task}-{index}-{unique}`.
+    Segment(SegmentName),
+    /// `collect/{epoch}-{index}`: a condemn record.
+    Collect(Epoch, u64),
+    /// `pins/{unique}`.
+    Pin(UniqueId),
+}
+
+impl fmt::Display for ObjectName {
+    /// Numbers have 20 digits (indexes 10), so that names sort as numbers do.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Epoch(epoch) => write!(f, "epochs/{:020}", epoch.0),
+            Self::Manifest(epoch, id) => write!(f, "snapshots/{:020}-{:020}", epoch.0, id.0),
+            Self::Parts(epoch, id, unique) => {
+                write!(f, "parts/{:020}-{:020}-{unique}", epoch.0, id.0)
+            }
+            Self::Segment(name) => write!(
+                f,
+                "segments/{:020}-{:020}-{:010}-{:010}-{}",
+                name.epoch.0, name.snapshot.0, name.task.0, name.index, name.unique
+            ),
+            Self::Collect(epoch, index) => write!(f, "collect/{:020}-{index:020}", epoch.0),
+            Self::Pin(unique) => write!(f, "pins/{unique}"),
+        }
+    }
+}
+
+impl FromStr for ObjectName {
+    type Err = Error;
+
+    /// Only the form that [`fmt::Display`] writes is a name.
+    fn from_str(text: &str) -> Result<Self> {
+        parse(text)
+            .filter(|name| name.to_string() == text)
+            .ok_or_else(|| {
+                Error::new(ErrorKind::Invalid, "not the name of an object of a job")
+                    .with("name", text.escape_default())
+            })
+    }
+}
+
+fn parse(text: &str) -> Option<ObjectName> {
+    let (folder, name) = text.split_once('/')?;
+    let mut fields = name.split('-');
+    let mut number = || fields.next()?.parse::<u64>().ok();
+    Some(match folder {
+        "epochs" => ObjectName::Epoch(Epoch(number()?)),
+        "snapshots" => ObjectName::Manifest(Epoch(number()?), SnapshotId(number()?)),
+        "parts" => {
+            let (epoch, id) = (Epoch(number()?), SnapshotId(number()?));
+            ObjectName::Parts(epoch, id, unique(fields.next()?)?)
+        }
+        "segments" => ObjectName::Segment(SegmentName {
+            epoch: Epoch(number()?),
+            snapshot: SnapshotId(number()?),
+            task: TaskIndex(u32::try_from(number()?).ok()?),
+            index: u32::try_from(number()?).ok()?,
+            unique: unique(fields.next()?)?,
+        }),
+        "collect" => ObjectName::Collect(Epoch(number()?), number()?),
+        "pins" => ObjectName::Pin(unique(fields.next()?)?),
+        _ => return None,
+    })
+}
+
+fn unique(text: &str) -> Option<UniqueId> {
+    u128::from_str_radix(text, 16).ok().map(UniqueId)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_parses_back_and_sorts_as_its_numbers() {
+        let segment = |epoch, index| {
+            ObjectName::Segment(SegmentName {
+                epoch: Epoch(epoch),
+                snapshot: SnapshotId(2),
+                task: TaskIndex(3),
+                index,
+                unique: UniqueId(0xabc),
+            })
+        };
+        let names = [
+            ObjectName::Epoch(Epoch(9)),
+            ObjectName::Epoch(Epoch(10)),
+            ObjectName::Manifest(Epoch(1), SnapshotId(u64::MAX)),
+            ObjectName::Parts(Epoch(1), SnapshotId(2), UniqueId(u128::MAX)),
+            segment(1, u32::MAX),
+            segment(2, 0),
+            ObjectName::Collect(Epoch(3), 4),
+            ObjectName::Pin(UniqueId(0)),
+        ];
+        for name in names {
+            assert_eq!(
+                name.to_string().parse::<ObjectName>().expect("parses"),
+                name
+            );
+        }
+        assert!(names[0].to_string() < names[1].to_string());
+        assert!(segment(1, u32::MAX).to_string() < segment(2, 0).to_string());
+    }
+
+    #[test]
+    fn near_misses_are_refused() {
+        for text in [
+            "",
+            "epochs/",
+            "epochs/1",
+            "epochs/+0000000000000000001",
+            "epochs/00000000000000000001-1",
+            "snapshots/00000000000000000001",
+            "other/00000000000000000001",
+            "pins/ABC",
+        ] {
+            assert!(text.parse::<ObjectName>().is_err(), "{text:?} is no name");
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! Segments: immutable sorted files of entries.
+
+mod meta;
+
+pub use meta::{Region, SegmentLocation, SegmentMeta, SegmentRef, Tier};

@@ -1,0 +1,207 @@
+//! A job's directory in an object store: bytes in and out by name, with every request counted.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{
+    GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
+};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::names::ObjectName;
+
+/// A job's directory in an object store. Clones share the store and the counters.
+#[derive(Clone)]
+pub struct Storage {
+    store: Arc<dyn ObjectStore>,
+    root: Path,
+    requests: Arc<Requests>,
+}
+
+/// Requests by kind since a [`Storage`] was made.
+#[derive(Debug, Default)]
+struct Requests {
+    puts: AtomicU64,
+    gets: AtomicU64,
+    lists: AtomicU64,
+}
+
+/// How many requests a [`Storage`] has sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestCounts {
+    /// Objects created.
+    pub puts: u64,
+    /// Whole and ranged reads, and looks.
+    pub gets: u64,
+    /// Listings.
+    pub lists: u64,
+}
+
+/// What came of creating an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Created {
+    /// It was created, by us.
+    Yes,
+    /// An object of that name is there; it may be ours from an earlier try.
+    Exists,
+}
+
+impl Storage {
+    /// The directory `root` of `store`.
+    pub fn new(store: Arc<dyn ObjectStore>, root: impl Into<Path>) -> Self {
+        Self {
+            store,
+            root: root.into(),
+            requests: Arc::default(),
+        }
+    }
+
+    /// Whether both are the same directory of the same store.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.store, &other.store) && self.root == other.root
+    }
+
+    /// How many requests have been sent.
+    pub fn requests(&self) -> RequestCounts {
+        RequestCounts {
+            puts: self.requests.puts.load(Ordering::Relaxed),
+            gets: self.requests.gets.load(Ordering::Relaxed),
+            lists: self.requests.lists.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Creates an object, whole and durable, unless the name is taken.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InDoubt`] if the outcome is not known: the object may be there, or appear.
+    pub async fn create(&self, name: &ObjectName, bytes: Bytes) -> Result<Created> {
+        self.requests.puts.fetch_add(1, Ordering::Relaxed);
+        let options = PutOptions {
+            mode: PutMode::Create,
+            ..PutOptions::default()
+        };
+        match self
+            .store
+            .put_opts(&self.path(name), PutPayload::from_bytes(bytes), options)
+            .await
+        {
+            Ok(_) => Ok(Created::Yes),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(Created::Exists),
+            Err(e) => Err(
+                Error::new(ErrorKind::InDoubt, "creating an object did not end clearly")
+                    .with("object", name)
+                    .because(e),
+            ),
+        }
+    }
+
+    /// The whole object, or `None` if there is none of that name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Transient`] if the store did not answer, [`ErrorKind::Limit`] if the object
+    /// is larger than `bytes_max`.
+    pub async fn get(&self, name: &ObjectName, bytes_max: u64) -> Result<Option<Bytes>> {
+        self.requests.gets.fetch_add(1, Ordering::Relaxed);
+        let found = match self.store.get(&self.path(name)).await {
+            Ok(found) => found,
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            Err(e) => return Err(unanswered(name, e)),
+        };
+        if found.meta.size > bytes_max {
+            return Err(
+                Error::new(ErrorKind::Limit, "an object is larger than it can be")
+                    .with("object", name)
+                    .with("bytes_max", bytes_max)
+                    .with("got", found.meta.size),
+            );
+        }
+        found
+            .bytes()
+            .await
+            .map(Some)
+            .map_err(|e| unanswered(name, e))
+    }
+
+    /// A range of an object.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] if there is no such object, [`ErrorKind::Corrupt`] if it is
+    /// shorter than the range, [`ErrorKind::Transient`] if the store did not answer.
+    pub async fn get_range(&self, name: &ObjectName, range: Range<u64>) -> Result<Bytes> {
+        self.requests.gets.fetch_add(1, Ordering::Relaxed);
+        let want = range.end - range.start;
+        let options = GetOptions {
+            range: Some(GetRange::Bounded(range.clone())),
+            ..GetOptions::default()
+        };
+        let bytes = match self.store.get_opts(&self.path(name), options).await {
+            Ok(found) => found.bytes().await.map_err(|e| unanswered(name, e))?,
+            Err(object_store::Error::NotFound { .. }) => {
+                return Err(
+                    Error::new(ErrorKind::NotFound, "an object is missing").with("object", name)
+                );
+            }
+            Err(e) => {
+                // A range beyond the end is refused in as many ways as there are stores.
+                return match self.size(name).await? {
+                    Some(size) if size < range.end => Err(cut_short(name, range.end, size)),
+                    _ => Err(unanswered(name, e)),
+                };
+            }
+        };
+        if bytes.len() as u64 == want {
+            Ok(bytes)
+        } else {
+            Err(cut_short(name, range.end, range.start + bytes.len() as u64))
+        }
+    }
+
+    /// The size of an object, or `None` if there is none of that name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Transient`] if the store did not answer.
+    pub async fn size(&self, name: &ObjectName) -> Result<Option<u64>> {
+        self.requests.gets.fetch_add(1, Ordering::Relaxed);
+        match self.store.head(&self.path(name)).await {
+            Ok(meta) => Ok(Some(meta.size)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(e) => Err(unanswered(name, e)),
+        }
+    }
+
+    fn path(&self, name: &ObjectName) -> Path {
+        let mut path = self.root.clone();
+        for part in name.to_string().split('/') {
+            path = path.join(part);
+        }
+        path
+    }
+}
+
+impl fmt::Debug for Storage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Storage({} in {})", self.root, self.store)
+    }
+}
+
+fn unanswered(name: &ObjectName, e: object_store::Error) -> Error {
+    Error::new(ErrorKind::Transient, "the object store did not answer")
+        .with("object", name)
+        .because(e)
+}
+
+fn cut_short(name: &ObjectName, expected: u64, got: u64) -> Error {
+    Error::new(
+        ErrorKind::Corrupt,
+        "an object is shorter than its manifest says",
+    )
+    .with("object", name)
+    .expected_got(
+        format_args!("at least {expected} bytes"),
+        format_args!("{got} bytes"),
+    )
+}
