@@ -20,8 +20,8 @@ pub mod storage;
 pub mod value;
 
 pub use contract::{
-    KeyedStore, PendingSnapshot, Pressure, SnapshotMode, SnapshotStats, StateBackend, StateView,
-    TaskPart, TaskRestore, TaskScope, TaskSnapshot, Trigger,
+    EditFn, EditManyFn, KeyedStore, PendingSnapshot, Pressure, SnapshotMode, SnapshotStats,
+    StateBackend, StateView, TaskPart, TaskRestore, TaskScope, TaskSnapshot, Trigger,
 };
 pub use descriptor::{
     CodecId, SchemaVersion, StateDescriptor, StateId, StateKind, StateUid, TimeToLive,

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use crate::contract::{KeyedStore, TaskPart};
 use crate::descriptor::CodecId;
 use crate::error::Result;
-use crate::hash::KeyHasher;
+use crate::hash::{HashId, KeyHasher};
 use crate::ids::{OperatorId, SnapshotId, TaskIndex};
 use crate::range::HashRange;
 use crate::storage::Storage;
@@ -89,7 +89,7 @@ pub struct TaskRestore {
     /// How the snapshot's keys were encoded.
     pub key_codec: CodecId,
     /// How the snapshot's keys were hashed.
-    pub hash: crate::hash::HashId,
+    pub hash: HashId,
     /// Entries that had expired at this time are dropped, in milliseconds since 1970.
     pub ttl_clock_ms: u64,
     /// The old tasks' parts, whole; those that do not touch `range` are left out.

@@ -7,5 +7,5 @@ mod view;
 
 pub use backend::{StateBackend, TaskRestore, TaskScope};
 pub use snapshot::{PendingSnapshot, SnapshotMode, SnapshotStats, TaskPart, TaskSnapshot, Trigger};
-pub use store::{KeyedStore, Pressure};
+pub use store::{EditFn, EditManyFn, KeyedStore, Pressure};
 pub use view::StateView;

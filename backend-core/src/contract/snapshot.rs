@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::descriptor::StateDescriptor;
+use crate::descriptor::{CodecId, StateDescriptor};
 use crate::error::Result;
 use crate::generation::Generation;
+use crate::hash::HashId;
 use crate::ids::{Attempt, Epoch, OperatorId, SnapshotId, TaskIndex};
 use crate::range::HashRange;
 use crate::segment::SegmentRef;
@@ -127,6 +128,10 @@ pub struct TaskPart {
     pub task: TaskIndex,
     /// The hashes that the task owned.
     pub range: HashRange,
+    /// How its keys are encoded.
+    pub key_codec: CodecId,
+    /// How its keys are hashed.
+    pub hash: HashId,
     /// The highest generation in any of its segments.
     pub generation_max: Generation,
     /// The states that the task knew.

@@ -21,6 +21,12 @@ pub enum Pressure {
     Stop,
 }
 
+/// What [`KeyedStore::try_update`] calls with the old value.
+pub type EditFn<'f> = dyn FnMut(Option<&[u8]>, &mut ValueEdit) + 'f;
+
+/// What [`KeyedStore::try_update_many`] calls with the index of a key and its old value.
+pub type EditManyFn<'f> = dyn FnMut(usize, Option<&[u8]>, &mut ValueEdit) + 'f;
+
 /// The keyed state of one task: one owner, and `&mut` is the only lock.
 ///
 /// Bytes at this line; [`crate::ValueState`], [`crate::ListState`] and [`crate::MapState`] put
@@ -65,7 +71,7 @@ pub trait KeyedStore: Send {
         &mut self,
         state: StateId,
         key: &StateKey,
-        edit: &mut dyn FnMut(Option<&[u8]>, &mut ValueEdit),
+        edit: &mut EditFn<'_>,
     ) -> Option<Result<Pressure>>;
 
     /// The values of `keys`, appended to `out` in their order.
@@ -82,7 +88,7 @@ pub trait KeyedStore: Send {
         &mut self,
         state: StateId,
         keys: &[StateKey],
-        edit: &mut dyn FnMut(usize, Option<&[u8]>, &mut ValueEdit),
+        edit: &mut EditManyFn<'_>,
     ) -> Option<Result<Pressure>>;
 
     /// Appends an element to the list of `key`, without reading it.
