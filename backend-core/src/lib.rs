@@ -1,5 +1,6 @@
 //! The contract, codecs, table, snapshot format and store protocol of Stateline.
 
+pub mod chain;
 pub mod clock;
 pub mod contract;
 pub mod descriptor;
@@ -11,6 +12,7 @@ pub mod hash;
 pub mod ids;
 pub mod key;
 pub mod limits;
+pub mod lineage;
 pub mod names;
 pub mod range;
 pub mod runtime;

@@ -1,0 +1,206 @@
+//! What a task's snapshots consist of: which segments are durable, up to which generation, and
+//! which snapshots are on their way.
+//!
+//! The rules are those of the format's document, section 'Increments':
+//! 1. *Covered* is the highest generation whose changes all lie in durable segments. It depends
+//!    on durability, never on confirmation.
+//! 2. The write of a snapshot frozen at generation g reads *covered* once. Its delta is the
+//!    final state of every sub-key with covered < stamp <= g, and its part lists the durable
+//!    segments up to *covered*, then the delta. It waits for no other snapshot.
+//! 3. On success covered = max(covered, g). On failure or abort nothing changes: the next delta
+//!    is wider.
+
+mod merge;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+pub use self::merge::{MergeClaim, MergeOutcome};
+use crate::chain::{Chain, ChainAdvice, ChainPolicy};
+use crate::contract::SnapshotMode;
+use crate::generation::{Generation, WriteContext};
+use crate::ids::SnapshotId;
+use crate::segment::SegmentRef;
+
+/// The durable segments and pending snapshots of one task. Clones share them.
+#[derive(Clone, Debug)]
+pub struct Lineage {
+    state: Arc<Mutex<State>>,
+    policy: ChainPolicy,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The highest generation whose changes all lie in `chain`.
+    covered: Generation,
+    /// Durable segments, oldest first. Shared, so that a freeze remembers it for one count.
+    chain: Arc<Chain>,
+    /// Frozen generations whose write has neither ended nor been given up.
+    pending: BTreeSet<Generation>,
+    /// The highest snapshot id whose write has read the chain.
+    started: SnapshotId,
+    /// The number of the next run.
+    next_run: u32,
+    /// A finished merge that waits for the snapshot that may refer to it.
+    staged: Option<merge::Staged>,
+    /// Whether somebody merges.
+    merging: bool,
+}
+
+impl Lineage {
+    /// The lineage of a new store, or of one restored from `chain`, whose segments hold all
+    /// changes up to `covered`.
+    pub fn new(chain: Chain, covered: Generation, policy: ChainPolicy) -> Self {
+        let state = State {
+            next_run: chain.next_run(),
+            covered,
+            chain: Arc::new(chain),
+            pending: BTreeSet::new(),
+            started: SnapshotId(0),
+            staged: None,
+            merging: false,
+        };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+            policy,
+        }
+    }
+
+    /// The lineage of a store that holds nothing yet.
+    pub fn empty(policy: ChainPolicy) -> Self {
+        Self::new(Chain::default(), Generation::ZERO, policy)
+    }
+
+    /// What writes of `generation` have to know now.
+    pub fn write_context(&self, generation: Generation, incremental: bool) -> WriteContext {
+        let state = self.state.lock();
+        let pending = state.pending.last().copied().unwrap_or_default();
+        let anchor = state.covered.max(pending);
+        WriteContext {
+            generation,
+            covered: state.covered,
+            anchor,
+            incremental,
+        }
+    }
+
+    /// Notes that `generation` has been frozen for a snapshot of `mode`. The guard forgets it
+    /// when it is dropped.
+    pub fn freeze(&self, generation: Generation, mode: SnapshotMode) -> FrozenGeneration {
+        let mut state = self.state.lock();
+        state.pending.insert(generation);
+        let wants_full = mode != SnapshotMode::Incremental
+            || state.covered == Generation::ZERO
+            || self.policy.advise(&state.chain) == ChainAdvice::WriteFull;
+        let base = (!wants_full).then(|| (state.covered, Arc::clone(&state.chain)));
+        FrozenGeneration {
+            lineage: self.clone(),
+            generation,
+            base,
+        }
+    }
+
+    /// The bytes and runs of the durable chain.
+    pub fn chain(&self) -> Arc<Chain> {
+        Arc::clone(&self.state.lock().chain)
+    }
+
+    /// The highest generation whose changes all lie in durable segments.
+    pub fn covered(&self) -> Generation {
+        self.state.lock().covered
+    }
+}
+
+/// A frozen generation on its way into a snapshot.
+#[derive(Debug)]
+pub struct FrozenGeneration {
+    lineage: Lineage,
+    generation: Generation,
+    /// What was covered, and by which segments, when it was frozen; `None` to write everything.
+    base: Option<(Generation, Arc<Chain>)>,
+}
+
+/// What the write of a snapshot has to do.
+#[derive(Clone, Debug)]
+pub struct Delta {
+    /// Only changes with a higher stamp are written; `None`: all live entries are.
+    pub newer_than: Option<Generation>,
+    /// The durable segments that come before the delta in the snapshot's part.
+    pub base: Vec<SegmentRef>,
+    /// The run number of the delta's segments.
+    pub run: u32,
+}
+
+impl FrozenGeneration {
+    /// The generation.
+    pub fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// The stamp up to which pages are not needed, as far as the freeze can tell; `None`: all
+    /// are.
+    pub fn newer_than(&self) -> Option<Generation> {
+        self.base.as_ref().map(|(covered, _)| *covered)
+    }
+
+    /// Reads what is covered, once, for the write of snapshot `id`.
+    pub fn start_write(&self, id: SnapshotId) -> Delta {
+        let mut state = self.lineage.state.lock();
+        state.install_staged(id);
+        state.started = state.started.max(id);
+        let run = state.take_run();
+        let Some((covered_then, chain_then)) = &self.base else {
+            return Delta {
+                newer_than: None,
+                base: Vec::new(),
+                run,
+            };
+        };
+        // A later generation may have become durable first; its segments hold what this
+        // snapshot must not show, so what was known at the freeze is used instead.
+        let (covered, chain) = if state.covered <= self.generation {
+            (state.covered, &state.chain)
+        } else {
+            (*covered_then, chain_then)
+        };
+        Delta {
+            newer_than: Some(covered),
+            base: chain.refs().to_vec(),
+            run,
+        }
+    }
+
+    /// Notes that `segments`, which hold `delta`, are durable.
+    pub fn complete(self, delta: &Delta, segments: &[SegmentRef]) {
+        let mut state = self.lineage.state.lock();
+        if self.generation <= state.covered {
+            return;
+        }
+        let mut chain = (*state.chain).clone();
+        // Runs that became durable since the delta's base was read hold nothing that it lacks.
+        chain.drop_newer_than(delta.newer_than.unwrap_or_default());
+        chain.append(segments);
+        state.chain = Arc::new(chain);
+        state.covered = self.generation;
+    }
+}
+
+impl State {
+    fn take_run(&mut self) -> u32 {
+        let run = self.next_run;
+        self.next_run = run
+            .checked_add(1)
+            .expect("a task writes fewer than 2^32 runs");
+        run
+    }
+}
+
+impl Drop for FrozenGeneration {
+    fn drop(&mut self) {
+        self.lineage.state.lock().pending.remove(&self.generation);
+    }
+}
