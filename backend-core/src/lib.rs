@@ -13,12 +13,14 @@ pub mod ids;
 pub mod key;
 pub mod limits;
 pub mod lineage;
+pub mod manifest;
 pub mod names;
 pub mod range;
 pub mod runtime;
 pub mod scan;
 pub mod segment;
 pub mod storage;
+pub mod store;
 pub mod value;
 
 pub use contract::{

@@ -22,6 +22,52 @@ pub struct SegmentName {
     pub unique: UniqueId,
 }
 
+/// The name of an object that holds small segments for which a manifest had no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PartsName {
+    /// The epoch of the coordinator that wrote it.
+    pub epoch: Epoch,
+    /// The snapshot that it was written for.
+    pub snapshot: SnapshotId,
+    /// The unique id of the manifest that it was written for.
+    pub unique: UniqueId,
+}
+
+/// A folder of a job's directory that is listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Folder {
+    /// The claims.
+    Epochs,
+    /// The manifests.
+    Snapshots,
+    /// The small segments that manifests had no room for.
+    Parts,
+    /// The segments.
+    Segments,
+    /// The condemn records.
+    Collect,
+    /// The pins.
+    Pins,
+    /// What probes left behind.
+    Probe,
+}
+
+impl Folder {
+    /// The folder's name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Epochs => "epochs",
+            Self::Snapshots => "snapshots",
+            Self::Parts => "parts",
+            Self::Segments => "segments",
+            Self::Collect => "collect",
+            Self::Pins => "pins",
+            Self::Probe => "probe",
+        }
+    }
+}
+
 /// The name of an object in a job's directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
@@ -31,13 +77,15 @@ pub enum ObjectName {
     /// `snapshots/{epoch}-{id}`: a manifest.
     Manifest(Epoch, SnapshotId),
     /// `parts/{epoch}-{id}-{unique}`: the inline state that a manifest has no room for.
-    Parts(Epoch, SnapshotId, UniqueId),
+    Parts(PartsName),
     /// `segments/{epoch}-{id}-{task}-{index}-{unique}`.
     Segment(SegmentName),
     /// `collect/{epoch}-{index}`: a condemn record.
     Collect(Epoch, u64),
     /// `pins/{unique}`.
     Pin(UniqueId),
+    /// `probe/{unique}`: written when a store is opened, to see what it can do, and removed.
+    Probe(UniqueId),
 }
 
 impl fmt::Display for ObjectName {
@@ -46,9 +94,11 @@ impl fmt::Display for ObjectName {
         match self {
             Self::Epoch(epoch) => write!(f, "epochs/{:020}", epoch.0),
             Self::Manifest(epoch, id) => write!(f, "snapshots/{:020}-{:020}", epoch.0, id.0),
-            Self::Parts(epoch, id, unique) => {
-                write!(f, "parts/{:020}-{:020}-{unique}", epoch.0, id.0)
-            }
+            Self::Parts(name) => write!(
+                f,
+                "parts/{:020}-{:020}-{}",
+                name.epoch.0, name.snapshot.0, name.unique
+            ),
             Self::Segment(name) => write!(
                 f,
                 "segments/{:020}-{:020}-{:010}-{:010}-{}",
@@ -56,6 +106,7 @@ impl fmt::Display for ObjectName {
             ),
             Self::Collect(epoch, index) => write!(f, "collect/{:020}-{index:020}", epoch.0),
             Self::Pin(unique) => write!(f, "pins/{unique}"),
+            Self::Probe(unique) => write!(f, "probe/{unique}"),
         }
     }
 }
@@ -81,10 +132,11 @@ fn parse(text: &str) -> Option<ObjectName> {
     Some(match folder {
         "epochs" => ObjectName::Epoch(Epoch(number()?)),
         "snapshots" => ObjectName::Manifest(Epoch(number()?), SnapshotId(number()?)),
-        "parts" => {
-            let (epoch, id) = (Epoch(number()?), SnapshotId(number()?));
-            ObjectName::Parts(epoch, id, unique(fields.next()?)?)
-        }
+        "parts" => ObjectName::Parts(PartsName {
+            epoch: Epoch(number()?),
+            snapshot: SnapshotId(number()?),
+            unique: unique(fields.next()?)?,
+        }),
         "segments" => ObjectName::Segment(SegmentName {
             epoch: Epoch(number()?),
             snapshot: SnapshotId(number()?),
@@ -94,6 +146,7 @@ fn parse(text: &str) -> Option<ObjectName> {
         }),
         "collect" => ObjectName::Collect(Epoch(number()?), number()?),
         "pins" => ObjectName::Pin(unique(fields.next()?)?),
+        "probe" => ObjectName::Probe(unique(fields.next()?)?),
         _ => return None,
     })
 }
@@ -121,11 +174,16 @@ mod tests {
             ObjectName::Epoch(Epoch(9)),
             ObjectName::Epoch(Epoch(10)),
             ObjectName::Manifest(Epoch(1), SnapshotId(u64::MAX)),
-            ObjectName::Parts(Epoch(1), SnapshotId(2), UniqueId(u128::MAX)),
+            ObjectName::Parts(PartsName {
+                epoch: Epoch(1),
+                snapshot: SnapshotId(2),
+                unique: UniqueId(u128::MAX),
+            }),
             segment(1, u32::MAX),
             segment(2, 0),
             ObjectName::Collect(Epoch(3), 4),
             ObjectName::Pin(UniqueId(0)),
+            ObjectName::Probe(UniqueId(7)),
         ];
         for name in names {
             assert_eq!(

@@ -6,13 +6,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use futures::StreamExt;
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
     GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::names::ObjectName;
+use crate::names::{Folder, ObjectName};
 
 /// A job's directory in an object store. Clones share the store and the counters.
 #[derive(Clone)]
@@ -28,6 +31,7 @@ struct Requests {
     puts: AtomicU64,
     gets: AtomicU64,
     lists: AtomicU64,
+    deletes: AtomicU64,
 }
 
 /// How many requests a [`Storage`] has sent.
@@ -39,7 +43,21 @@ pub struct RequestCounts {
     pub gets: u64,
     /// Listings.
     pub lists: u64,
+    /// Objects deleted.
+    pub deletes: u64,
 }
+
+/// An object in a listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedObject {
+    /// Its name.
+    pub name: ObjectName,
+    /// Its size.
+    pub bytes: u64,
+}
+
+/// The most objects in one folder that a listing takes.
+pub const LISTED_OBJECTS_MAX: usize = 16 << 20;
 
 /// What came of creating an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +78,34 @@ impl Storage {
         }
     }
 
+    /// A directory of the local file system, which is created if it is not there.
+    ///
+    /// An object is written to a temporary name, synced to disk, and then linked to its own name
+    /// with its directory synced, so a creation that returned outlives a crash of the machine,
+    /// and a crash in between leaves no object. On systems other than Unix directories are not
+    /// synced. Deletions are not synced: a deleted object may come back after a crash.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] if the directory cannot be created or opened.
+    pub fn local(directory: &std::path::Path) -> Result<Self> {
+        let fails = |message, e: Box<dyn std::error::Error + Send + Sync>| {
+            Error::new(ErrorKind::Invalid, message)
+                .with("directory", directory.display())
+                .because(e)
+        };
+        create_directory(directory)
+            .map_err(|e| fails("a directory cannot be created", Box::new(e)))?;
+        let store = LocalFileSystem::new_with_prefix(directory)
+            .map_err(|e| fails("a directory cannot be opened", Box::new(e)))?
+            .with_fsync(true);
+        Ok(Self::new(Arc::new(store), Path::default()))
+    }
+
+    /// A new, empty directory in this process's memory.
+    pub fn memory() -> Self {
+        Self::new(Arc::new(InMemory::new()), Path::default())
+    }
+
     /// Whether both are the same directory of the same store.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.store, &other.store) && self.root == other.root
@@ -71,6 +117,7 @@ impl Storage {
             puts: self.requests.puts.load(Ordering::Relaxed),
             gets: self.requests.gets.load(Ordering::Relaxed),
             lists: self.requests.lists.load(Ordering::Relaxed),
+            deletes: self.requests.deletes.load(Ordering::Relaxed),
         }
     }
 
@@ -91,6 +138,15 @@ impl Storage {
         {
             Ok(_) => Ok(Created::Yes),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(Created::Exists),
+            Err(
+                e @ (object_store::Error::NotImplemented { .. }
+                | object_store::Error::NotSupported { .. }),
+            ) => Err(Error::new(
+                ErrorKind::Unsupported,
+                "the store cannot create on condition",
+            )
+            .with("object", name)
+            .because(e)),
             Err(e) => Err(
                 Error::new(ErrorKind::InDoubt, "creating an object did not end clearly")
                     .with("object", name)
@@ -173,6 +229,71 @@ impl Storage {
         }
     }
 
+    /// The objects of a folder, by name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Corrupt`] if something lies there that no version of this crate writes: it
+    /// may be an object that was renamed, so it is not passed over.
+    /// [`ErrorKind::Transient`] if the store did not answer.
+    pub async fn list(&self, folder: Folder) -> Result<Vec<ListedObject>> {
+        self.requests.lists.fetch_add(1, Ordering::Relaxed);
+        let prefix = self.root.clone().join(folder.as_str());
+        let mut stream = self.store.list(Some(&prefix));
+        let mut objects = Vec::new();
+        while let Some(found) = stream.next().await {
+            let found = match found {
+                Ok(found) => found,
+                Err(object_store::Error::NotFound { .. }) => continue,
+                Err(e) => {
+                    return Err(
+                        Error::new(ErrorKind::Transient, "the object store did not list")
+                            .with("folder", folder.as_str())
+                            .because(e),
+                    );
+                }
+            };
+            let name = self.name_of(&found.location, folder)?;
+            objects.push(ListedObject {
+                name,
+                bytes: found.size,
+            });
+            if objects.len() > LISTED_OBJECTS_MAX {
+                return Err(
+                    Error::new(ErrorKind::Limit, "a folder holds too many objects")
+                        .with("folder", folder.as_str())
+                        .with("objects_max", LISTED_OBJECTS_MAX),
+                );
+            }
+        }
+        objects.sort_unstable_by_key(|object| object.name);
+        Ok(objects)
+    }
+
+    fn name_of(&self, location: &Path, folder: Folder) -> Result<ObjectName> {
+        let name = location.prefix_match(&self.root).map(|parts| {
+            let parts: Vec<_> = parts.collect();
+            let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
+            parts.join("/")
+        });
+        name.and_then(|name| name.parse().ok()).ok_or_else(|| {
+            Error::new(ErrorKind::Corrupt, "a folder holds a stranger")
+                .with("folder", folder.as_str())
+                .with("object", location)
+        })
+    }
+
+    /// Deletes an object. It is no error if there is none of that name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Transient`] if the store did not answer; the object may be gone.
+    pub async fn delete(&self, name: &ObjectName) -> Result<()> {
+        self.requests.deletes.fetch_add(1, Ordering::Relaxed);
+        match self.store.delete(&self.path(name)).await {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(e) => Err(unanswered(name, e)),
+        }
+    }
+
     fn path(&self, name: &ObjectName) -> Path {
         let mut path = self.root.clone();
         for part in name.to_string().split('/') {
@@ -186,6 +307,26 @@ impl fmt::Debug for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Storage({} in {})", self.root, self.store)
     }
+}
+
+/// Creates a directory and those above it, and syncs what now holds a new name.
+fn create_directory(directory: &std::path::Path) -> std::io::Result<()> {
+    if directory.is_dir() {
+        return Ok(());
+    }
+    let parent = match directory.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => std::path::Path::new("."),
+    };
+    create_directory(parent)?;
+    match std::fs::create_dir(directory) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(e),
+        _ => {}
+    }
+    if cfg!(unix) {
+        std::fs::File::open(parent)?.sync_all()?;
+    }
+    Ok(())
 }
 
 fn unanswered(name: &ObjectName, e: object_store::Error) -> Error {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 
 use crate::generation::Generation;
 use crate::ids::Digest;
-use crate::names::SegmentName;
+use crate::names::{ObjectName, PartsName, SegmentName};
 use crate::range::HashRange;
 
 /// Where a segment's bytes lie.
@@ -17,6 +17,24 @@ pub enum SegmentLocation {
     Object(SegmentName),
     /// In the manifest itself: small state.
     Inline(Bytes),
+    /// In an object that holds the small segments of many tasks.
+    Packed {
+        /// The object.
+        name: PartsName,
+        /// Where the segment begins in it.
+        offset: u64,
+    },
+}
+
+impl SegmentLocation {
+    /// The object that holds the bytes; `None` if they are inline.
+    pub fn object(&self) -> Option<ObjectName> {
+        match self {
+            Self::Object(name) => Some(ObjectName::Segment(*name)),
+            Self::Inline(_) => None,
+            Self::Packed { name, .. } => Some(ObjectName::Parts(*name)),
+        }
+    }
 }
 
 /// A part of a segment whose index and filter lie side by side: one ranged read fetches both.

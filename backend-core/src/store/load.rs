@@ -1,0 +1,165 @@
+//! Reading what a job's directory holds.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::{JobId, OperatorId, TaskIndex};
+use crate::manifest::limits::{MANIFEST_BYTES_MAX, RECORD_BYTES_MAX};
+use crate::manifest::{
+    Condemn, Footer, MANIFEST_END_BYTES, Manifest, ManifestMeta, ManifestPart, Position, Span,
+};
+use crate::names::{Folder, ObjectName};
+use crate::store::protocol::newest;
+use crate::store::remote::Remote;
+use crate::store::snapshot::Snapshot;
+use crate::store::summary::SnapshotSummary;
+
+/// The manifests and condemn records of a job, listed in this order.
+#[derive(Debug)]
+pub(super) struct Listing {
+    /// Where there are manifests, ascending, with their bytes.
+    pub(super) manifests: Vec<(Position, u64)>,
+    pub(super) condemned: Vec<Condemn>,
+}
+
+impl Listing {
+    pub(super) fn positions(&self) -> Vec<Position> {
+        self.manifests.iter().map(|(p, _)| *p).collect()
+    }
+
+    fn is_live(&self, position: Position) -> bool {
+        !self.condemned.iter().any(|c| c.condemns(position))
+    }
+}
+
+impl Remote {
+    /// Manifests first, then condemn records: what is condemned in between is seen.
+    pub(super) async fn listing(&self) -> Result<Listing> {
+        let mut manifests = Vec::new();
+        for object in self.list(Folder::Snapshots).await? {
+            if let ObjectName::Manifest(epoch, id) = object.name {
+                manifests.push((Position::new(epoch, id), object.bytes));
+            }
+        }
+        let mut condemned = Vec::new();
+        for object in self.list(Folder::Collect).await? {
+            let bytes = self
+                .get(object.name, RECORD_BYTES_MAX)
+                .await?
+                .ok_or_else(|| missing(object.name))?;
+            condemned.push(Condemn::decode(object.name, &self.job, &bytes)?);
+        }
+        Ok(Listing {
+            manifests,
+            condemned,
+        })
+    }
+
+    pub(super) async fn latest(&self) -> Result<Option<Snapshot>> {
+        let listing = self.listing().await?;
+        match newest(&listing.positions(), &listing.condemned) {
+            Some(position) => self.load(position).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    pub(super) async fn load(&self, position: Position) -> Result<Snapshot> {
+        let object = position.object();
+        let bytes = self
+            .get(object, MANIFEST_BYTES_MAX)
+            .await?
+            .ok_or_else(|| missing(object))?;
+        let (manifest, digest) = decode(&self.job, object, &bytes)?;
+        Ok(Snapshot::new(
+            Arc::new(manifest),
+            digest,
+            self.storage.clone(),
+        ))
+    }
+
+    pub(super) async fn load_part(
+        &self,
+        position: Position,
+        operator: &OperatorId,
+        task: TaskIndex,
+    ) -> Result<ManifestPart> {
+        let object = position.object();
+        let (footer, _) = self.head(object, None).await?;
+        let at = |e: Error| e.with("object", object);
+        let bytes = self.section(object, &footer.operators).await?;
+        let operators = footer.decode_operators(&bytes).map_err(at)?;
+        let bytes = self.section(object, &footer.index).await?;
+        let index = footer.decode_index(&bytes).map_err(at)?;
+        let place = operators.iter().position(|o| o.id == *operator);
+        let entry = index
+            .iter()
+            .find(|e| Some(e.operator as usize) == place && e.task == task)
+            .ok_or_else(|| {
+                Error::new(ErrorKind::NotFound, "the snapshot knows no such task")
+                    .with("operator", operator)
+                    .with("task", task)
+                    .with("snapshot", position)
+            })?;
+        let bytes = self.section(object, &entry.span).await?;
+        footer.decode_part(entry, &operators, &bytes).map_err(at)
+    }
+
+    /// The ends of a manifest: footer and meta section.
+    async fn head(&self, object: ObjectName, size: Option<u64>) -> Result<(Footer, ManifestMeta)> {
+        let at = |e: Error| e.with("object", object);
+        let size = match size {
+            Some(size) => size,
+            None => self.size(object).await?.ok_or_else(|| missing(object))?,
+        };
+        let start = size.saturating_sub(MANIFEST_END_BYTES);
+        let end = self.get_range(object, start..size).await?;
+        let footer = Footer::decode(&end, size).map_err(at)?;
+        let bytes = self.section(object, &footer.meta).await?;
+        let meta = footer.decode_meta(object, &bytes).map_err(at)?;
+        check_job(&self.job, &meta.job).map_err(at)?;
+        Ok((footer, meta))
+    }
+
+    async fn section(&self, object: ObjectName, span: &Span) -> Result<Bytes> {
+        if span.bytes == 0 {
+            return Ok(Bytes::new());
+        }
+        self.get_range(object, span.range()).await
+    }
+
+    pub(super) async fn summaries(&self) -> Result<Vec<SnapshotSummary>> {
+        let listing = self.listing().await?;
+        let mut summaries = Vec::new();
+        for (position, bytes) in &listing.manifests {
+            if listing.is_live(*position) {
+                let (footer, meta) = self.head(position.object(), Some(*bytes)).await?;
+                summaries.push(SnapshotSummary::new(&footer, &meta, *bytes));
+            }
+        }
+        Ok(summaries)
+    }
+}
+
+/// Reads a manifest of `job` that was stored as `object`.
+pub(super) fn decode(
+    job: &JobId,
+    object: ObjectName,
+    bytes: &[u8],
+) -> Result<(Manifest, crate::ids::Digest)> {
+    let (manifest, digest) = Manifest::decode(object, bytes)?;
+    check_job(job, &manifest.meta.job).map_err(|e| e.with("object", object))?;
+    Ok((manifest, digest))
+}
+
+fn check_job(expected: &JobId, got: &JobId) -> Result<()> {
+    if expected == got {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::Mismatch, "a manifest of another job").expected_got(expected, got))
+}
+
+fn missing(object: ObjectName) -> Error {
+    Error::new(ErrorKind::NotFound, "an object is missing").with("object", object)
+}

@@ -1,0 +1,32 @@
+//! The store of a job's snapshots: commit, fencing, restore.
+//!
+//! [`protocol`] decides and does no I/O; [`SnapshotStore`] and [`Coordinator`] carry out.
+//!
+//! What always holds:
+//! - A snapshot exists once its manifest does, and a manifest is written once.
+//! - A coordinator that was overtaken confirms nothing: it learns of it before it says so.
+//! - A manifest that is there and cannot be read is an error, never a fresh start.
+//! - No rule rests on a clock.
+
+mod assemble;
+mod coordinator;
+mod load;
+mod options;
+mod probe;
+pub mod protocol;
+mod publish;
+mod remote;
+mod restore;
+mod snapshot;
+mod snapshot_store;
+mod summary;
+
+#[cfg(test)]
+mod tests;
+
+pub use coordinator::{CommitPermit, Confirmed, Coordinator};
+pub use options::StoreOptions;
+pub use restore::PARALLELISM_MAX;
+pub use snapshot::Snapshot;
+pub use snapshot_store::SnapshotStore;
+pub use summary::SnapshotSummary;

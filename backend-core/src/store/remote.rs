@@ -1,0 +1,155 @@
+//! Requests to a job's directory: on the store's own threads, with a time limit, tried again a
+//! bounded number of times.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::Range;
+
+use bytes::Bytes;
+
+use crate::clock::SharedEnvironment;
+use crate::error::{Error, ErrorKind, Result};
+use crate::ids::JobId;
+use crate::names::{Folder, ObjectName};
+use crate::runtime::IoRuntime;
+use crate::storage::{Created, ListedObject, Storage};
+use crate::store::options::StoreOptions;
+use crate::store::protocol::CreateAnswer;
+
+/// A job's directory and all that is needed to ask it. Clones share everything.
+#[derive(Clone)]
+pub(super) struct Remote {
+    pub(super) storage: Storage,
+    pub(super) job: JobId,
+    pub(super) env: SharedEnvironment,
+    io: IoRuntime,
+    options: StoreOptions,
+}
+
+/// Counts the tries of one request.
+#[derive(Debug, Default)]
+pub(super) struct Tries {
+    done: u32,
+}
+
+impl Remote {
+    pub(super) fn new(
+        storage: Storage,
+        job: JobId,
+        env: SharedEnvironment,
+        options: StoreOptions,
+    ) -> Result<Self> {
+        options.validate()?;
+        Ok(Self {
+            storage,
+            job,
+            env,
+            io: IoRuntime::new(options.io_threads)?,
+            options,
+        })
+    }
+
+    /// One try to create an object; the error says why the answer is in doubt.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if the store cannot create on condition.
+    pub(super) async fn create_once(
+        &self,
+        name: ObjectName,
+        bytes: Bytes,
+    ) -> Result<(CreateAnswer, Option<Error>)> {
+        let put = move |storage: Storage| async move { storage.create(&name, bytes).await };
+        match self.once(put).await {
+            Ok(Created::Yes) => Ok((CreateAnswer::Created, None)),
+            Ok(Created::Exists) => Ok((CreateAnswer::Exists, None)),
+            Err(e) if e.kind() == ErrorKind::Unsupported => Err(e),
+            Err(e) => Ok((CreateAnswer::InDoubt, Some(e.with("object", name)))),
+        }
+    }
+
+    pub(super) async fn get(&self, name: ObjectName, bytes_max: u64) -> Result<Option<Bytes>> {
+        self.retried(move |storage| async move { storage.get(&name, bytes_max).await })
+            .await
+    }
+
+    pub(super) async fn get_range(&self, name: ObjectName, range: Range<u64>) -> Result<Bytes> {
+        self.retried(move |storage| {
+            let range = range.clone();
+            async move { storage.get_range(&name, range).await }
+        })
+        .await
+    }
+
+    pub(super) async fn size(&self, name: ObjectName) -> Result<Option<u64>> {
+        self.retried(move |storage| async move { storage.size(&name).await })
+            .await
+    }
+
+    pub(super) async fn list(&self, folder: Folder) -> Result<Vec<ListedObject>> {
+        self.retried(move |storage| async move { storage.list(folder).await })
+            .await
+    }
+
+    pub(super) async fn delete(&self, name: ObjectName) -> Result<()> {
+        self.retried(move |storage| async move { storage.delete(&name).await })
+            .await
+    }
+
+    /// Sleeps before the next try, or gives `error` back if there were too many.
+    pub(super) async fn pause(&self, tries: &mut Tries, error: Error) -> Result<()> {
+        tries.done += 1;
+        if tries.done >= self.options.tries_max {
+            return Err(error.with("tries", tries.done));
+        }
+        let pause = self.options.backoff(tries.done);
+        let sleep = async move {
+            tokio::time::sleep(pause).await;
+            Ok(())
+        };
+        self.io.run(sleep).await
+    }
+
+    async fn retried<T, F>(&self, mut request: impl FnMut(Storage) -> F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let mut tries = Tries::default();
+        loop {
+            match self.once(&mut request).await {
+                Err(e) if e.kind() == ErrorKind::Transient => self.pause(&mut tries, e).await?,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn once<T, F>(&self, request: impl FnOnce(Storage) -> F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let time_max = self.options.request_time_max();
+        let request = request(self.storage.clone());
+        let limited = async move {
+            tokio::time::timeout(time_max, request)
+                .await
+                .unwrap_or_else(|_| {
+                    Err(Error::new(
+                        ErrorKind::Transient,
+                        "the object store did not answer in time",
+                    )
+                    .with("request_ms_max", time_max.as_millis()))
+                })
+        };
+        self.io.run(limited).await
+    }
+}
+
+impl fmt::Debug for Remote {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remote")
+            .field("storage", &self.storage)
+            .field("job", &self.job)
+            .finish_non_exhaustive()
+    }
+}
