@@ -1,5 +1,7 @@
 //! Each rule of the protocol, on the machines alone.
 
+mod model;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
