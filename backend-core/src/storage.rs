@@ -323,7 +323,8 @@ fn create_directory(directory: &std::path::Path) -> std::io::Result<()> {
     };
     create_directory(parent)?;
     match std::fs::create_dir(directory) {
-        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(e),
+        // Another process may have been faster, which is as good; a file is not.
+        Err(e) if !directory.is_dir() => return Err(e),
         _ => {}
     }
     if cfg!(unix) {
@@ -349,3 +350,6 @@ fn cut_short(name: &ObjectName, expected: u64, got: u64) -> Error {
         format_args!("{got} bytes"),
     )
 }
+
+#[cfg(test)]
+mod tests;
