@@ -36,6 +36,10 @@ pub use generation::Generation;
 pub use hash::{HashId, KeyHasher};
 pub use ids::{Attempt, Digest, Epoch, JobId, OperatorId, SnapshotId, TaskIndex, UniqueId};
 pub use key::StateKey;
+pub use manifest::{Manifest, Position, SnapshotKind};
 pub use range::{HashRange, owner_of};
 pub use scan::{EntryBatch, KeyBatch, KeyCursor, SubKeyRange};
+pub use store::{
+    CommitPermit, Confirmed, Coordinator, Snapshot, SnapshotStore, SnapshotSummary, StoreOptions,
+};
 pub use value::{EditAction, ValueBatch, ValueEdit, ValueRef};

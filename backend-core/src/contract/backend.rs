@@ -84,7 +84,7 @@ pub struct TaskRestore {
     pub snapshot: SnapshotId,
     /// Where its objects lie.
     pub source: Storage,
-    /// The new task's range; every part is clipped to it.
+    /// The new task's range.
     pub range: HashRange,
     /// How the snapshot's keys were encoded.
     pub key_codec: CodecId,
@@ -92,6 +92,7 @@ pub struct TaskRestore {
     pub hash: HashId,
     /// Entries that had expired at this time are dropped, in milliseconds since 1970.
     pub ttl_clock_ms: u64,
-    /// The old tasks' parts, whole; those that do not touch `range` are left out.
+    /// The old tasks' parts, as they were but for their segments, which are clipped to `range`;
+    /// parts that do not touch it are left out.
     pub parts: Vec<Arc<TaskPart>>,
 }

@@ -1,6 +1,7 @@
 //! The manifest's bytes: golden, damaged, cut short, hostile.
 
-use std::collections::BTreeSet;
+mod record;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -369,65 +370,6 @@ fn descriptors_repeated_without_bound_are_refused() {
     assert!(read(1_000).is_ok());
     let error = read(100).expect_err("two descriptors take more");
     assert_eq!(error.fact("bytes_max"), Some("100"));
-}
-
-fn condemn() -> Condemn {
-    let at = |epoch, id| Position::new(Epoch(epoch), SnapshotId(id));
-    Condemn {
-        job: JobId::new("words").expect("valid"),
-        epoch: Epoch(3),
-        index: 2,
-        unique: UniqueId(5),
-        below: at(3, 4),
-        except: BTreeSet::from([at(1, 2), at(2, 3)]),
-    }
-}
-
-#[test]
-fn a_condemn_record_is_a_rule() {
-    let record = condemn();
-    let at = |epoch, id| Position::new(Epoch(epoch), SnapshotId(id));
-    assert!(
-        record.condemns(at(1, 99)),
-        "one that lands late is condemned"
-    );
-    assert!(!record.condemns(at(2, 3)), "excepted");
-    assert!(!record.condemns(at(3, 4)), "the bound itself stays");
-    assert!(record.condemns(at(3, 3)));
-}
-
-#[test]
-fn records_survive_a_round_trip_and_no_damage() {
-    let job = JobId::new("words").expect("valid");
-    let record = condemn();
-    let name = ObjectName::Collect(Epoch(3), 2);
-    let bytes = record.encode().expect("valid");
-    assert_eq!(Condemn::decode(name, &job, &bytes).expect("valid"), record);
-    let claim = Claim {
-        job: job.clone(),
-        epoch: Epoch(4),
-        unique: UniqueId(8),
-        created_ms: 12,
-    };
-    let claim_bytes = claim.encode().expect("valid");
-    let epoch = ObjectName::Epoch(Epoch(4));
-    assert_eq!(
-        Claim::decode(epoch, &job, &claim_bytes).expect("valid"),
-        claim
-    );
-    for bit in 0..bytes.len() * 8 {
-        let mut bad = bytes.to_vec();
-        bad[bit / 8] ^= 1 << (bit % 8);
-        let error = Condemn::decode(name, &job, &bad).expect_err("a bit is wrong");
-        assert_eq!(error.kind(), ErrorKind::Corrupt, "bit {bit}");
-        assert!(error.fact("object").is_some());
-    }
-    for length in 0..claim_bytes.len() {
-        assert!(Claim::decode(epoch, &job, &claim_bytes[..length]).is_err());
-    }
-    let other = JobId::new("others").expect("valid");
-    let error = Claim::decode(epoch, &other, &claim_bytes).expect_err("another job's");
-    assert_eq!(error.kind(), ErrorKind::Mismatch);
 }
 
 /// A few bytes changed, cut or added, as someone could who also sets the digests right.

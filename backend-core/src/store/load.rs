@@ -123,9 +123,6 @@ impl Remote {
     }
 
     async fn section(&self, object: ObjectName, span: &Span) -> Result<Bytes> {
-        if span.bytes == 0 {
-            return Ok(Bytes::new());
-        }
         self.get_range(object, span.range()).await
     }
 

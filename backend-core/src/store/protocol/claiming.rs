@@ -37,6 +37,11 @@ impl Claiming {
         }
     }
 
+    /// The unique id that the claim carries.
+    pub const fn unique(&self) -> UniqueId {
+        self.settle.unique()
+    }
+
     /// What to do next.
     pub fn step(&self) -> ClaimStep {
         let Some(epoch) = self.epoch else {

@@ -44,6 +44,11 @@ impl Settle {
         }
     }
 
+    /// The unique id that the object carries.
+    pub const fn unique(&self) -> UniqueId {
+        self.unique
+    }
+
     /// What to do next.
     pub const fn step(&self) -> SettleStep {
         self.step

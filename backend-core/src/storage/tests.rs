@@ -1,0 +1,85 @@
+//! Memory, local directories, and what lies in them.
+
+use futures::executor::block_on;
+
+use super::*;
+use crate::ids::Epoch;
+
+const ONE: ObjectName = ObjectName::Epoch(Epoch(1));
+const TWO: ObjectName = ObjectName::Epoch(Epoch(2));
+
+fn exercise(storage: &Storage) {
+    let create = |name, bytes: &'static str| block_on(storage.create(name, bytes.into()));
+    assert!(
+        block_on(storage.list(Folder::Epochs))
+            .expect("listed")
+            .is_empty()
+    );
+    assert_eq!(create(&TWO, "two").expect("answers"), Created::Yes);
+    assert_eq!(create(&ONE, "first").expect("answers"), Created::Yes);
+    assert_eq!(create(&ONE, "other").expect("answers"), Created::Exists);
+    let get = block_on(storage.get(&ONE, 5)).expect("answers");
+    assert_eq!(get.as_deref(), Some(&b"first"[..]));
+    let small = block_on(storage.get(&ONE, 4)).expect_err("too large");
+    assert_eq!(small.kind(), ErrorKind::Limit);
+    let listed = block_on(storage.list(Folder::Epochs)).expect("listed");
+    let names: Vec<_> = listed.iter().map(|o| (o.name, o.bytes)).collect();
+    assert_eq!(names, [(ONE, 5), (TWO, 3)]);
+    let range = block_on(storage.get_range(&ONE, 1..3)).expect("inside");
+    assert_eq!(range, "ir");
+    assert!(
+        block_on(storage.get_range(&ONE, 5..5))
+            .expect("nothing")
+            .is_empty()
+    );
+    let beyond = block_on(storage.get_range(&ONE, 3..9)).expect_err("cut short");
+    assert_eq!(beyond.kind(), ErrorKind::Corrupt);
+    block_on(storage.delete(&ONE)).expect("deleted");
+    block_on(storage.delete(&ONE)).expect("gone already");
+    assert_eq!(block_on(storage.size(&ONE)).expect("answers"), None);
+    assert_eq!(storage.requests().deletes, 2);
+}
+
+#[test]
+fn memory_and_local_directories_behave_alike() {
+    exercise(&Storage::memory());
+    let directory = tempfile::tempdir().expect("a directory");
+    let nested = directory.path().join("a/b");
+    exercise(&Storage::local(&nested).expect("created"));
+    let folder = Storage::memory();
+    exercise(&Storage::new(folder.store, "jobs/words"));
+}
+
+#[test]
+fn a_put_that_died_half_way_leaves_no_object() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let storage = Storage::local(directory.path()).expect("opened");
+    block_on(storage.create(&ONE, "one".into())).expect("created");
+    let staged = directory.path().join(format!("{TWO}#1"));
+    std::fs::write(&staged, "half").expect("written");
+    assert_eq!(
+        block_on(storage.list(Folder::Epochs))
+            .expect("listed")
+            .len(),
+        1
+    );
+    assert_eq!(
+        block_on(storage.create(&TWO, "two".into())).expect("answers"),
+        Created::Yes
+    );
+}
+
+#[test]
+fn a_file_is_no_directory_and_a_stranger_is_not_passed_over() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("file");
+    std::fs::write(&file, "x").expect("written");
+    let error = Storage::local(&file).expect_err("a file");
+    assert_eq!(error.kind(), ErrorKind::Invalid);
+    assert!(error.fact("directory").is_some());
+    let storage = Storage::local(directory.path()).expect("opened");
+    block_on(storage.create(&ONE, "one".into())).expect("created");
+    std::fs::write(directory.path().join("epochs/stray"), "x").expect("written");
+    let error = block_on(storage.list(Folder::Epochs)).expect_err("a stranger");
+    assert_eq!(error.fact("object"), Some("epochs/stray"));
+}

@@ -1,0 +1,171 @@
+//! An object store that fails on purpose: before taking effect, after it, or never answering.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use parking_lot::Mutex;
+
+/// What goes wrong with one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It fails and nothing happened.
+    PutBefore,
+    /// It takes effect, and fails nevertheless.
+    PutAfter,
+    /// It never answers, and takes effect when [`Faulty::land`] is called.
+    PutStall,
+    /// A read fails.
+    Read,
+    /// What is there is replaced although it was to be created only.
+    Replace,
+    /// A listing is empty.
+    HideList,
+}
+
+/// The faults to come, each with the folder that it waits for.
+#[derive(Debug, Default)]
+struct Script {
+    faults: Vec<(Fault, &'static str)>,
+    held: Vec<(Path, PutPayload, PutOptions)>,
+}
+
+#[derive(Debug)]
+pub(super) struct Faulty {
+    inner: Arc<dyn ObjectStore>,
+    script: Mutex<Script>,
+}
+
+impl Faulty {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::new(InMemory::new()),
+            script: Mutex::default(),
+        })
+    }
+
+    /// The next `count` requests that `fault` can befall in `folder` meet it.
+    pub(super) fn plan(&self, fault: Fault, folder: &'static str, count: usize) {
+        let faults = std::iter::repeat_n((fault, folder), count);
+        self.script.lock().faults.extend(faults);
+    }
+
+    /// Lets the stalled puts take effect.
+    pub(super) async fn land(&self) {
+        let held = std::mem::take(&mut self.script.lock().held);
+        for (path, payload, options) in held {
+            // It may find its place taken: that is one of the cases.
+            let _ = self.inner.put_opts(&path, payload, options).await;
+        }
+    }
+
+    /// The faults that have not happened.
+    pub(super) fn left(&self) -> usize {
+        self.script.lock().faults.len()
+    }
+
+    fn next(&self, path: &Path, among: &[Fault]) -> Option<Fault> {
+        let faults = &mut self.script.lock().faults;
+        let meets = |(fault, folder): &(Fault, &'static str)| {
+            among.contains(fault) && path.as_ref().contains(folder)
+        };
+        let index = faults.iter().position(meets)?;
+        Some(faults.remove(index).0)
+    }
+}
+
+impl fmt::Display for Faulty {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Faulty")
+    }
+}
+
+fn failure() -> object_store::Error {
+    object_store::Error::Generic {
+        store: "Faulty",
+        source: "planned".into(),
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Faulty {
+    async fn put_opts(
+        &self,
+        path: &Path,
+        payload: PutPayload,
+        mut options: PutOptions,
+    ) -> Result<PutResult> {
+        let among = [
+            Fault::PutBefore,
+            Fault::PutAfter,
+            Fault::PutStall,
+            Fault::Replace,
+        ];
+        match self.next(path, &among) {
+            Some(Fault::PutBefore) => return Err(failure()),
+            Some(Fault::PutAfter) => {
+                self.inner.put_opts(path, payload, options).await?;
+                return Err(failure());
+            }
+            Some(Fault::PutStall) => {
+                let held = (path.clone(), payload, options);
+                self.script.lock().held.push(held);
+                return std::future::pending().await;
+            }
+            Some(Fault::Replace) => options.mode = PutMode::Overwrite,
+            _ => {}
+        }
+        self.inner.put_opts(path, payload, options).await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        path: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(path, options).await
+    }
+
+    async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
+        match self.next(path, &[Fault::Read]) {
+            Some(_) => Err(failure()),
+            None => self.inner.get_opts(path, options).await,
+        }
+    }
+
+    async fn get_ranges(&self, path: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.inner.get_ranges(path, ranges).await
+    }
+
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(paths)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        match self.next(prefix.unwrap_or(&Path::default()), &[Fault::HideList]) {
+            Some(_) => futures::stream::empty().boxed(),
+            None => self.inner.list(prefix),
+        }
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}
