@@ -52,15 +52,20 @@ struct State {
 }
 
 impl Lineage {
-    /// The lineage of a new store, or of one restored from `chain`, whose segments hold all
+    /// The lineage of a store restored from `chain`, the segments of `snapshot`, which hold all
     /// changes up to `covered`.
-    pub fn new(chain: Chain, covered: Generation, policy: ChainPolicy) -> Self {
+    pub fn restored(
+        chain: Chain,
+        covered: Generation,
+        snapshot: SnapshotId,
+        policy: ChainPolicy,
+    ) -> Self {
         let state = State {
             next_run: chain.next_run(),
             covered,
             chain: Arc::new(chain),
             pending: BTreeSet::new(),
-            started: SnapshotId(0),
+            started: snapshot,
             staged: None,
             merging: false,
         };
@@ -72,7 +77,7 @@ impl Lineage {
 
     /// The lineage of a store that holds nothing yet.
     pub fn empty(policy: ChainPolicy) -> Self {
-        Self::new(Chain::default(), Generation::ZERO, policy)
+        Self::restored(Chain::default(), Generation::ZERO, SnapshotId(0), policy)
     }
 
     /// What writes of `generation` have to know now.
@@ -97,10 +102,12 @@ impl Lineage {
             || state.covered == Generation::ZERO
             || self.policy.advise(&state.chain) == ChainAdvice::WriteFull;
         let base = (!wants_full).then(|| (state.covered, Arc::clone(&state.chain)));
+        let enters_chain = mode != SnapshotMode::Savepoint;
         FrozenGeneration {
             lineage: self.clone(),
             generation,
             base,
+            enters_chain,
         }
     }
 
@@ -122,6 +129,8 @@ pub struct FrozenGeneration {
     generation: Generation,
     /// What was covered, and by which segments, when it was frozen; `None` to write everything.
     base: Option<(Generation, Arc<Chain>)>,
+    /// Whether later increments may build on it; a savepoint belongs to the user.
+    enters_chain: bool,
 }
 
 /// What the write of a snapshot has to do.
@@ -177,7 +186,7 @@ impl FrozenGeneration {
     /// Notes that `segments`, which hold `delta`, are durable.
     pub fn complete(self, delta: &Delta, segments: &[SegmentRef]) {
         let mut state = self.lineage.state.lock();
-        if self.generation <= state.covered {
+        if !self.enters_chain || self.generation <= state.covered {
             return;
         }
         let mut chain = (*state.chain).clone();

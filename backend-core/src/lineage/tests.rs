@@ -141,12 +141,27 @@ fn write_that_begins_late_does_not_see_a_younger_generation() {
 #[test]
 fn full_snapshot_replaces_the_chain() {
     let lineage = started();
-    let frozen = lineage.freeze(Generation(2), SnapshotMode::Savepoint);
+    let frozen = lineage.freeze(Generation(2), SnapshotMode::Full);
     let delta = frozen.start_write(SnapshotId(2));
     assert_eq!((delta.newer_than, delta.base.len()), (None, 0));
     let written = segment(2, &delta, Generation(2));
     frozen.complete(&delta, &[written]);
     assert_eq!(ids(lineage.chain().refs()), [2]);
+}
+
+#[test]
+fn savepoint_is_full_and_nothing_builds_on_it() {
+    let lineage = started();
+    let frozen = lineage.freeze(Generation(2), SnapshotMode::Savepoint);
+    let delta = frozen.start_write(SnapshotId(2));
+    assert_eq!((delta.newer_than, delta.base.len()), (None, 0));
+    let written = segment(2, &delta, Generation(2));
+    frozen.complete(&delta, &[written]);
+    let delta = freeze(&lineage, 3).start_write(SnapshotId(3));
+    assert_eq!(
+        (delta.newer_than, ids(&delta.base)),
+        (Some(Generation(1)), vec![1])
+    );
 }
 
 #[test]
