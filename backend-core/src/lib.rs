@@ -1,6 +1,7 @@
 //! The contract, codecs, table, snapshot format and store protocol of Stateline.
 
 pub mod clock;
+pub mod codec;
 pub mod contract;
 pub mod descriptor;
 pub mod entry;
@@ -19,6 +20,7 @@ pub mod segment;
 pub mod storage;
 pub mod value;
 
+pub use codec::{ByteSink, Codec, KeyCodec, Native, Postcard};
 pub use contract::{
     EditFn, EditManyFn, KeyedStore, PendingSnapshot, Pressure, SnapshotMode, SnapshotStats,
     StateBackend, StateView, TaskPart, TaskRestore, TaskScope, TaskSnapshot, Trigger,
