@@ -8,6 +8,7 @@ pub mod entry;
 pub mod error;
 pub mod fetch;
 pub mod generation;
+pub mod handle;
 pub mod hash;
 pub mod ids;
 pub mod key;
@@ -31,6 +32,7 @@ pub use descriptor::{
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::Fetch;
 pub use generation::Generation;
+pub use handle::{KeyStream, ListCursor, ListState, MapCursor, MapState, StateOptions, ValueState};
 pub use hash::{HashId, KeyHasher};
 pub use ids::{Attempt, Digest, Epoch, JobId, OperatorId, SnapshotId, TaskIndex, UniqueId};
 pub use key::StateKey;
