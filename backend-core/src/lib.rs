@@ -2,12 +2,14 @@
 
 pub mod chain;
 pub mod clock;
+pub mod codec;
 pub mod contract;
 pub mod descriptor;
 pub mod entry;
 pub mod error;
 pub mod fetch;
 pub mod generation;
+pub mod handle;
 pub mod hash;
 pub mod ids;
 pub mod key;
@@ -23,6 +25,7 @@ pub mod storage;
 pub mod store;
 pub mod value;
 
+pub use codec::{ByteSink, Codec, KeyCodec, Native, Postcard};
 pub use contract::{
     EditFn, EditManyFn, KeyedStore, PendingSnapshot, Pressure, SnapshotMode, SnapshotStats,
     StateBackend, StateView, TaskPart, TaskRestore, TaskScope, TaskSnapshot, Trigger,
@@ -33,6 +36,7 @@ pub use descriptor::{
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::Fetch;
 pub use generation::Generation;
+pub use handle::{KeyStream, ListCursor, ListState, MapCursor, MapState, StateOptions, ValueState};
 pub use hash::{HashId, KeyHasher};
 pub use ids::{Attempt, Digest, Epoch, JobId, OperatorId, SnapshotId, TaskIndex, UniqueId};
 pub use key::StateKey;

@@ -180,6 +180,14 @@ impl KeyBatch {
         self.pairs.is_empty()
     }
 
+    /// The encoded key and namespace at `index`.
+    ///
+    /// # Panics
+    /// If `index` is not below [`KeyBatch::len`].
+    pub fn get(&self, index: usize) -> (&[u8], &[u8]) {
+        self.pairs.get(index)
+    }
+
     /// Encoded keys and namespaces.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.pairs.iter()
