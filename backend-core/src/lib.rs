@@ -23,6 +23,7 @@ pub mod scan;
 pub mod segment;
 pub mod storage;
 pub mod store;
+pub mod table;
 pub mod value;
 
 pub use codec::{ByteSink, Codec, KeyCodec, Native, Postcard};

@@ -1,0 +1,3 @@
+//! State in memory.
+
+pub mod tree;
