@@ -25,6 +25,7 @@ pub mod storage;
 pub mod store;
 pub mod table;
 pub mod value;
+mod wire;
 
 pub use codec::{ByteSink, Codec, KeyCodec, Native, Postcard};
 pub use contract::{

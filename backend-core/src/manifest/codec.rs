@@ -14,8 +14,8 @@ use crate::manifest::limits::{EXPANSION_BYTES_FREE, EXPANSION_FACTOR_MAX, MANIFE
 use crate::manifest::meta::{read_meta, read_operators, write_meta, write_operators};
 use crate::manifest::model::{Manifest, ManifestMeta, ManifestPart, OperatorMeta};
 use crate::manifest::part::{PartReader, expanded_bytes, index_states, write_part};
-use crate::manifest::wire::Reader;
 use crate::names::ObjectName;
+use crate::wire::Reader;
 
 /// A manifest as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -19,8 +19,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Digest, TaskIndex};
 use crate::manifest::limits::MANIFEST_BYTES_MAX;
 use crate::manifest::segment::{read_range, write_range};
-use crate::manifest::wire::{Reader, Writer};
 use crate::range::HashRange;
+use crate::wire::{Reader, Writer};
 
 /// The format version that this build writes, and the only one that it reads.
 pub const MANIFEST_VERSION: u32 = 1;

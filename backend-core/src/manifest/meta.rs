@@ -9,7 +9,7 @@ use crate::manifest::limits::SCHEMA_VERSIONS_MAX;
 use crate::manifest::model::{
     ManifestMeta, OperatorMeta, Parent, Position, SnapshotKind, StateMeta,
 };
-use crate::manifest::wire::{Reader, Writer};
+use crate::wire::{Reader, Writer};
 
 /// The fewest bytes of an operator, a state and a schema version.
 const OPERATOR_BYTES_MIN: usize = 21;

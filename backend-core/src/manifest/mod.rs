@@ -12,7 +12,6 @@ mod model;
 mod part;
 mod record;
 mod segment;
-mod wire;
 
 #[cfg(test)]
 mod tests;

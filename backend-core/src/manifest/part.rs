@@ -17,8 +17,8 @@ use crate::manifest::segment::{
     BLOB_BYTES_MIN, SEGMENT_BYTES_MIN, read_blob, read_range, read_segment, write_blob,
     write_range, write_segment,
 };
-use crate::manifest::wire::{Reader, Writer};
 use crate::segment::SegmentMeta;
+use crate::wire::{Reader, Writer};
 
 const STATE_BYTES: usize = 4;
 const CHANNEL_BYTES_MIN: usize = 9 + BLOB_BYTES_MIN;

@@ -14,8 +14,8 @@ use crate::manifest::frame::check_version;
 use crate::manifest::limits::RECORD_BYTES_MAX;
 use crate::manifest::meta::{read_position, write_position};
 use crate::manifest::model::Position;
-use crate::manifest::wire::{Reader, Writer};
 use crate::names::ObjectName;
+use crate::wire::{Reader, Writer};
 
 const CLAIM_MAGIC: [u8; 8] = *b"SLEPOCH\n";
 const CONDEMN_MAGIC: [u8; 8] = *b"SLCONDM\n";

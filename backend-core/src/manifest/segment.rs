@@ -9,10 +9,10 @@ use crate::generation::Generation;
 use crate::ids::{Digest, Epoch, SnapshotId, TaskIndex, UniqueId};
 use crate::manifest::limits::{INLINE_TASK_BYTES_MAX, REGION_KEY_BYTES_MAX};
 use crate::manifest::model::Blob;
-use crate::manifest::wire::{Reader, Writer};
 use crate::names::{PartsName, SegmentName};
 use crate::range::HashRange;
 use crate::segment::{Region, SegmentLocation, SegmentMeta, SegmentRef, Tier};
+use crate::wire::{Reader, Writer};
 
 /// The fewest bytes of a location (inline and empty), blob, segment and region.
 const LOCATION_BYTES_MIN: usize = 5;

@@ -16,10 +16,10 @@ use crate::hash::HashId;
 use crate::ids::{Digest, Epoch, JobId, OperatorId, SnapshotId, TaskIndex, UniqueId};
 use crate::manifest::meta::{read_meta, read_operators, write_meta, write_operators};
 use crate::manifest::part::{PartReader, index_states, write_part};
-use crate::manifest::wire::Reader;
 use crate::names::{ObjectName, PartsName, SegmentName};
 use crate::range::HashRange;
 use crate::segment::{Region, SegmentLocation, SegmentMeta, SegmentRef, Tier};
+use crate::wire::Reader;
 
 const GOLDEN: &[u8] = include_bytes!("../../tests/golden/manifest-v1.bin");
 const GOLDEN_TEXT: &str = include_str!("../../tests/golden/manifest-v1.txt");

@@ -7,28 +7,28 @@ use crate::limits::NAME_BYTES_MAX;
 
 /// Appends fields to a section.
 #[derive(Debug, Default)]
-pub(super) struct Writer {
+pub(crate) struct Writer {
     bytes: Vec<u8>,
 }
 
 impl Writer {
-    pub(super) fn u8(&mut self, value: u8) {
+    pub(crate) fn u8(&mut self, value: u8) {
         self.bytes.push(value);
     }
 
-    pub(super) fn u32(&mut self, value: u32) {
+    pub(crate) fn u32(&mut self, value: u32) {
         self.raw(&value.to_le_bytes());
     }
 
-    pub(super) fn u64(&mut self, value: u64) {
+    pub(crate) fn u64(&mut self, value: u64) {
         self.raw(&value.to_le_bytes());
     }
 
-    pub(super) fn u128(&mut self, value: u128) {
+    pub(crate) fn u128(&mut self, value: u128) {
         self.raw(&value.to_le_bytes());
     }
 
-    pub(super) fn raw(&mut self, bytes: &[u8]) {
+    pub(crate) fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
@@ -36,23 +36,22 @@ impl Writer {
     ///
     /// # Errors
     /// [`ErrorKind::Limit`] if it does not fit 32 bits.
-    pub(super) fn count(&mut self, count: usize) -> Result<()> {
-        let count = u32::try_from(count).map_err(|_| {
-            Error::new(ErrorKind::Limit, "a manifest's list is too long").with("got", count)
-        })?;
+    pub(crate) fn count(&mut self, count: usize) -> Result<()> {
+        let count = u32::try_from(count)
+            .map_err(|_| Error::new(ErrorKind::Limit, "a list is too long").with("got", count))?;
         self.u32(count);
         Ok(())
     }
 
     /// A length of four bytes, then the bytes.
-    pub(super) fn blob(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(crate) fn blob(&mut self, bytes: &[u8]) -> Result<()> {
         self.count(bytes.len())?;
         self.raw(bytes);
         Ok(())
     }
 
     /// A name: as a blob, at most [`NAME_BYTES_MAX`] bytes.
-    pub(super) fn name(&mut self, name: &str) -> Result<()> {
+    pub(crate) fn name(&mut self, name: &str) -> Result<()> {
         if name.len() > NAME_BYTES_MAX {
             return Err(Error::new(ErrorKind::Limit, "a name is too long")
                 .with("bytes_max", NAME_BYTES_MAX)
@@ -62,7 +61,7 @@ impl Writer {
     }
 
     /// A byte that says whether a value follows.
-    pub(super) fn option<T>(
+    pub(crate) fn option<T>(
         &mut self,
         value: Option<T>,
         write: impl FnOnce(&mut Self, T) -> Result<()>,
@@ -71,14 +70,14 @@ impl Writer {
         value.map_or(Ok(()), |value| write(self, value))
     }
 
-    pub(super) fn finish(self) -> Vec<u8> {
+    pub(crate) fn finish(self) -> Vec<u8> {
         self.bytes
     }
 }
 
 /// Takes fields off a section. Errors name the section and the offset in the object.
 #[derive(Debug)]
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     section: &'static str,
     bytes: &'a [u8],
     at: usize,
@@ -87,7 +86,7 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Reads `bytes`, which lie at `start` of their object.
-    pub(super) fn new(section: &'static str, bytes: &'a [u8], start: u64) -> Self {
+    pub(crate) fn new(section: &'static str, bytes: &'a [u8], start: u64) -> Self {
         Self {
             section,
             bytes,
@@ -97,17 +96,17 @@ impl<'a> Reader<'a> {
     }
 
     /// Damage at the field that was read last or comes next.
-    pub(super) fn corrupt(&self, message: &'static str) -> Error {
+    pub(crate) fn corrupt(&self, message: &'static str) -> Error {
         Error::new(ErrorKind::Corrupt, message)
             .with("section", self.section)
             .with("offset", self.start + self.at as u64)
     }
 
-    pub(super) fn remaining(&self) -> usize {
+    pub(crate) fn remaining(&self) -> usize {
         self.bytes.len() - self.at
     }
 
-    pub(super) fn raw(&mut self, count: usize) -> Result<&'a [u8]> {
+    pub(crate) fn raw(&mut self, count: usize) -> Result<&'a [u8]> {
         if count > self.remaining() {
             return Err(self.corrupt("a section ends inside a field").expected_got(
                 format_args!("{count} bytes"),
@@ -123,29 +122,29 @@ impl<'a> Reader<'a> {
         Ok(self.raw(N)?.try_into().expect("raw gives what was asked"))
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8> {
+    pub(crate) fn u8(&mut self) -> Result<u8> {
         Ok(self.array::<1>()?[0])
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32> {
+    pub(crate) fn u32(&mut self) -> Result<u32> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64> {
+    pub(crate) fn u64(&mut self) -> Result<u64> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    pub(super) fn u128(&mut self) -> Result<u128> {
+    pub(crate) fn u128(&mut self) -> Result<u128> {
         Ok(u128::from_le_bytes(self.array()?))
     }
 
-    pub(super) fn digest(&mut self) -> Result<[u8; 32]> {
+    pub(crate) fn digest(&mut self) -> Result<[u8; 32]> {
         self.array()
     }
 
     /// A count of items that take at least `bytes_min` each: never more than what is left can
     /// hold.
-    pub(super) fn count(&mut self, bytes_min: usize) -> Result<usize> {
+    pub(crate) fn count(&mut self, bytes_min: usize) -> Result<usize> {
         let count = self.u32()? as usize;
         if count > self.remaining() / bytes_min {
             return Err(self
@@ -156,7 +155,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A list whose items take at least `bytes_min` each.
-    pub(super) fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         bytes_min: usize,
         mut item: impl FnMut(&mut Self) -> Result<T>,
@@ -170,7 +169,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A blob of at most `bytes_max` bytes.
-    pub(super) fn blob(&mut self, bytes_max: usize) -> Result<&'a [u8]> {
+    pub(crate) fn blob(&mut self, bytes_max: usize) -> Result<&'a [u8]> {
         let count = self.count(1)?;
         if count > bytes_max {
             return Err(self
@@ -181,17 +180,17 @@ impl<'a> Reader<'a> {
         self.raw(count)
     }
 
-    pub(super) fn bytes(&mut self, bytes_max: usize) -> Result<Bytes> {
+    pub(crate) fn bytes(&mut self, bytes_max: usize) -> Result<Bytes> {
         Ok(Bytes::copy_from_slice(self.blob(bytes_max)?))
     }
 
-    pub(super) fn name(&mut self) -> Result<&'a str> {
+    pub(crate) fn name(&mut self) -> Result<&'a str> {
         let bytes = self.blob(NAME_BYTES_MAX)?;
         std::str::from_utf8(bytes).map_err(|_| self.corrupt("a name is not UTF-8"))
     }
 
     /// A byte that is 0 or 1.
-    pub(super) fn flag(&mut self) -> Result<bool> {
+    pub(crate) fn flag(&mut self) -> Result<bool> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -199,7 +198,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn option<T>(
+    pub(crate) fn option<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<Option<T>> {
@@ -211,7 +210,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The section has been read to its end.
-    pub(super) fn end(&self) -> Result<()> {
+    pub(crate) fn end(&self) -> Result<()> {
         if self.remaining() == 0 {
             Ok(())
         } else {

@@ -1,0 +1,179 @@
+//! Merging runs of segments: what is left when they are applied one after the other.
+//!
+//! Merging old A with new B: a prefix delete if either has one, A's puts only if B has no prefix
+//! delete for their key and namespace, then B's. At the bottom, where nothing older lies below,
+//! deletes and expired entries go; elsewhere an expired entry becomes a delete.
+
+use crate::entry::{Entry, Op, SchemaTag};
+use crate::error::Result;
+use crate::segment::block_entries::{BlockEntries, RawEntry};
+
+/// Gives the blocks of one source, in order.
+pub trait BlockSource {
+    /// The next block; `None` at the end.
+    ///
+    /// # Errors
+    /// Those of reading.
+    fn next_block(&mut self) -> Result<Option<BlockEntries>>;
+}
+
+/// How entries that are dropped or kept at a merge are told apart.
+#[derive(Clone, Copy, Debug)]
+pub struct MergeRules {
+    /// Whether nothing older lies below the output.
+    pub reaches_bottom: bool,
+    /// Entries that expire at this time or earlier are gone, in milliseconds since 1970.
+    pub now_ms: u64,
+}
+
+/// A source with the entry that it is at.
+struct Head<S> {
+    source: S,
+    block: Option<BlockEntries>,
+    /// Whether `block` is at an entry.
+    is_live: bool,
+}
+
+impl<S: BlockSource> Head<S> {
+    fn advance(&mut self) -> Result<()> {
+        loop {
+            if let Some(block) = &mut self.block
+                && block.advance()?
+            {
+                self.is_live = true;
+                return Ok(());
+            }
+            self.is_live = false;
+            self.block = self.source.next_block()?;
+            if self.block.is_none() {
+                return Ok(());
+            }
+        }
+    }
+
+    fn current(&self) -> Option<RawEntry<'_>> {
+        self.block
+            .as_ref()
+            .filter(|_| self.is_live)
+            .map(BlockEntries::current)
+    }
+}
+
+/// Merges `sources`, oldest first, and hands every entry that is left to `emit`, in order.
+///
+/// `admit` says which entries count; it sees each entry once.
+///
+/// # Errors
+/// Those of reading, of `admit` and of `emit`.
+pub fn merge<S: BlockSource>(
+    sources: Vec<S>,
+    rules: MergeRules,
+    mut admit: impl FnMut(&Entry<'_>, &[u8]) -> Result<bool>,
+    mut emit: impl FnMut(&Entry<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut heads: Vec<Head<S>> = sources
+        .into_iter()
+        .map(|source| Head {
+            source,
+            block: None,
+            is_live: false,
+        })
+        .collect();
+    let mut step = |head: &mut Head<S>| -> Result<()> {
+        loop {
+            head.advance()?;
+            match head.current() {
+                Some(raw) if !admit(&raw.entry(), raw.key)? => {}
+                _ => return Ok(()),
+            }
+        }
+    };
+    for head in &mut heads {
+        step(head)?;
+    }
+    let mut state = Prefix::default();
+    let mut key: Vec<u8> = Vec::new();
+    loop {
+        let live = heads.iter().filter_map(Head::current);
+        let Some(least) = live.min_by(|a, b| a.key.cmp(b.key)) else {
+            return Ok(());
+        };
+        key.clear();
+        key.extend_from_slice(least.key);
+        state.enter(&key[..least.prefix_bytes]);
+        let at_key = |head: &Head<S>| head.current().is_some_and(|raw| raw.key == key);
+        // A prefix delete comes before the other entries of its key and namespace.
+        let mut any = None;
+        for index in (0..heads.len()).rev() {
+            let is_prefix_delete = |raw: RawEntry<'_>| raw.op == Op::DeletePrefix && raw.key == key;
+            if heads[index].current().is_some_and(is_prefix_delete) {
+                state.hides_below = state.hides_below.max(index);
+                any = any.or(Some(index));
+            }
+        }
+        if let Some(index) = any {
+            if !rules.reaches_bottom {
+                let raw = heads[index]
+                    .current()
+                    .expect("the head was found at the key");
+                emit(&Entry::delete_prefix(raw.entry().key))?;
+            }
+            for head in &mut heads {
+                if at_key(head) && head.current().is_some_and(|raw| raw.op == Op::DeletePrefix) {
+                    step(head)?;
+                }
+            }
+            continue;
+        }
+        let newest = heads
+            .iter()
+            .rposition(at_key)
+            .expect("some head is at the least key");
+        if newest >= state.hides_below {
+            let raw = heads[newest]
+                .current()
+                .expect("the head was found at the key");
+            if let Some(entry) = kept(&raw.entry(), rules) {
+                emit(&entry)?;
+            }
+        }
+        for head in &mut heads {
+            if at_key(head) {
+                step(head)?;
+            }
+        }
+    }
+}
+
+/// What is known about the key and namespace that the merge is at.
+#[derive(Debug, Default)]
+struct Prefix {
+    bytes: Vec<u8>,
+    /// Sources below this index are hidden by a prefix delete.
+    hides_below: usize,
+}
+
+impl Prefix {
+    fn enter(&mut self, prefix: &[u8]) {
+        if self.bytes != prefix {
+            self.bytes.clear();
+            self.bytes.extend_from_slice(prefix);
+            self.hides_below = 0;
+        }
+    }
+}
+
+fn kept<'a>(entry: &Entry<'a>, rules: MergeRules) -> Option<Entry<'a>> {
+    let is_expired = entry
+        .expires_ms
+        .is_some_and(|expiry| expiry <= rules.now_ms);
+    let is_gone = entry.op == Op::Delete || is_expired;
+    match (is_gone, rules.reaches_bottom) {
+        (true, true) => None,
+        (true, false) => Some(Entry::delete(entry.key)),
+        (false, _) => Some(Entry {
+            schema: SchemaTag(entry.schema.0),
+            ..*entry
+        }),
+    }
+}
