@@ -38,7 +38,9 @@ pub use descriptor::{
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::Fetch;
 pub use generation::Generation;
-pub use handle::{KeyStream, ListCursor, ListState, MapCursor, MapState, StateOptions, ValueState};
+pub use handle::{
+    KeyEncoder, KeyStream, ListCursor, ListState, MapCursor, MapState, StateOptions, ValueState,
+};
 pub use hash::{HashId, KeyHasher};
 pub use ids::{Attempt, Digest, Epoch, JobId, OperatorId, SnapshotId, TaskIndex, UniqueId};
 pub use key::StateKey;

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use crate::codec::malformed::decode_error;
-use crate::codec::sink::ByteSink;
+use crate::codec::sink::{ByteSink, StackBuffer};
 use crate::descriptor::CodecId;
 use crate::error::Result;
 
@@ -93,15 +93,16 @@ pub trait KeyCodec {
     /// Calls `f` with the bytes of the key, without an allocation if they are few.
     #[inline]
     fn with_encoded<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        let mut out = SmallVec::<[u8; 64]>::new();
+        let mut out = StackBuffer::new();
         self.encode(&mut out);
-        f(&out)
+        f(out.as_slice())
     }
 
     /// Appends the key as an element of a tuple that others follow: no nested form begins with
     /// another, and their order is that of the keys.
     ///
-    /// Unless it is overridden, as for types of a fixed width, a zero byte becomes `00 ff` and `00 00` ends the key.
+    /// Unless it is overridden, as for types of a fixed width, a zero byte becomes `00 ff` and
+    /// `00 00` ends the key.
     fn encode_nested<S: ByteSink>(&self, out: &mut S) {
         self.with_encoded(|bytes| escape(bytes, out));
     }

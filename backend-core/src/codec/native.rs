@@ -1,8 +1,6 @@
 //! The codec of Rust's own types.
 
-use smallvec::SmallVec;
-
-use crate::codec::sink::ByteSink;
+use crate::codec::sink::{ByteSink, StackBuffer};
 use crate::codec::value::Codec;
 use crate::descriptor::CodecId;
 use crate::error::Result;
@@ -22,8 +20,8 @@ use crate::error::Result;
 /// | tuples of 2 to 6 | `(u64,utf8)` | the elements; all but the last are delimited |
 /// | `[T; N]` | `[u8;16]` | the elements, delimited |
 ///
-/// 'Delimited' puts the length (LEB128) in front of text and bytes, and changes nothing for types of
-/// a fixed width.
+/// 'Delimited' puts the length (LEB128) in front of text and bytes, and changes nothing for types
+/// of a fixed width.
 ///
 /// ```
 /// use backend_core::codec::{Codec, Native};
@@ -84,11 +82,39 @@ pub trait NativeValue: Sized {
     /// [`NativeValue::write_delimited`] gives.
     fn read_delimited(input: &mut &[u8]) -> Result<Self>;
 
+    /// Appends all of `elements`, delimited.
+    #[inline]
+    fn write_array<S: ByteSink, const N: usize>(elements: &[Self; N], out: &mut S) {
+        for element in elements {
+            element.write_delimited(out);
+        }
+    }
+
+    /// Splits what [`NativeValue::write_array`] gives off the front of `input`.
+    ///
+    /// # Errors
+    /// Those of [`NativeValue::read_delimited`].
+    fn read_array<const N: usize>(input: &mut &[u8]) -> Result<[Self; N]> {
+        let mut failure = None;
+        let elements: [Option<Self>; N] = std::array::from_fn(|_| {
+            if failure.is_some() {
+                return None;
+            }
+            Self::read_delimited(input)
+                .map_err(|e| failure = Some(e))
+                .ok()
+        });
+        match failure {
+            None => Ok(elements.map(|element| element.expect("no element failed"))),
+            Some(error) => Err(error),
+        }
+    }
+
     /// Calls `f` with the bytes that [`NativeValue::write`] gives.
     #[inline]
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
-        let mut out = SmallVec::<[u8; 64]>::new();
+        let mut out = StackBuffer::new();
         self.write(&mut out);
-        f(&out)
+        f(out.as_slice())
     }
 }

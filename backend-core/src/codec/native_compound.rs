@@ -65,9 +65,7 @@ impl<T: NativeValue, const N: usize> NativeValue for [T; N] {
 
     #[inline]
     fn write<S: ByteSink>(&self, out: &mut S) {
-        for element in self {
-            element.write_delimited(out);
-        }
+        T::write_array(self, out);
     }
 
     fn read(mut bytes: &[u8]) -> Result<Self> {
@@ -90,17 +88,7 @@ impl<T: NativeValue, const N: usize> NativeValue for [T; N] {
     }
 
     fn read_delimited(input: &mut &[u8]) -> Result<Self> {
-        let mut failure = None;
-        let elements: [Option<T>; N] = std::array::from_fn(|_| {
-            if failure.is_some() {
-                return None;
-            }
-            T::read_delimited(input).map_err(|e| failure = Some(e)).ok()
-        });
-        match failure {
-            None => Ok(elements.map(|element| element.expect("no element failed"))),
-            Some(error) => Err(within::<Self>(error)),
-        }
+        T::read_array(input).map_err(within::<Self>)
     }
 }
 

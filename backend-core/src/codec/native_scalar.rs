@@ -36,6 +36,22 @@ macro_rules! native_number {
             }
 
             #[inline]
+            fn write_array<S: ByteSink, const N: usize>(elements: &[Self; N], out: &mut S) {
+                out.push_bytes(elements.map(Self::to_le_bytes).as_flattened());
+            }
+
+            #[inline]
+            fn read_array<const N: usize>(input: &mut &[u8]) -> Result<[Self; N]> {
+                const WIDTH: usize = size_of::<$number>();
+                let split = input.split_at_checked(N * WIDTH);
+                let (head, rest) =
+                    split.ok_or_else(|| wrong_length(Self::native_id(), N * WIDTH, input.len()))?;
+                let (elements, _) = head.as_chunks::<WIDTH>();
+                *input = rest;
+                Ok(std::array::from_fn(|i| Self::from_le_bytes(elements[i])))
+            }
+
+            #[inline]
             fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
                 f(&self.to_le_bytes())
             }

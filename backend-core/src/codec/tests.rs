@@ -157,6 +157,7 @@ proptest! {
         check_value(&(a, b, c, d, e, rest.0));
         check_value(&(f, g, h, i, j, rest.1));
         check_value(&[d, d ^ 1]);
+        check_value(&([f; 40], [j; 3], [rest.0, true]));
         check_value(&i);
     }
 
@@ -193,6 +194,7 @@ proptest! {
         check_value_canonical::<String>(&bytes);
         check_value_canonical::<Option<Option<u8>>>(&bytes);
         check_value_canonical::<[Vec<u8>; 2]>(&bytes);
+        check_value_canonical::<[i16; 2]>(&bytes);
         check_value_canonical::<(Vec<u8>, String, Option<bool>)>(&bytes);
         let _ = <Postcard as Codec<(Vec<u64>, Option<String>)>>::decode(&bytes);
     }
@@ -213,7 +215,9 @@ proptest! {
     }
 
     #[test]
-    fn text_keys_keep_order(a in (tricky_text(), tricky_text()), b in (tricky_text(), tricky_text())) {
+    fn text_keys_keep_order(
+        a in (tricky_text(), tricky_text()), b in (tricky_text(), tricky_text()),
+    ) {
         check_keys(&a.0, &b.0);
         check_keys(&a, &b);
         check_keys(&(a.0.clone(), a.clone(), 1u8), &(a.0.clone(), b.clone(), 1u8));
@@ -334,6 +338,19 @@ fn a_length_beyond_the_input_allocates_nothing() {
         0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x02, 1,
     ];
     assert!(<Native as Codec<(Vec<u8>, u8)>>::decode(&beyond_64_bits).is_err());
+}
+
+#[test]
+fn an_encoding_outgrows_the_stack_anywhere() {
+    for head in 0..140 {
+        let value = (vec![1u8; head], vec![2u8; 70], 3u128, vec![4u8; 5]);
+        check_value(&value);
+        let key = ("a".repeat(head), 3u128, "b".repeat(70 - head / 2));
+        assert_eq!(
+            <(String, u128, String)>::decode(&key_bytes(&key)).expect("decodes"),
+            key
+        );
+    }
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]

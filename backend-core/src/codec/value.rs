@@ -1,14 +1,13 @@
 //! The codec of values.
 
-use smallvec::SmallVec;
-
-use crate::codec::sink::ByteSink;
+use crate::codec::sink::{ByteSink, StackBuffer};
 use crate::descriptor::CodecId;
 use crate::error::Result;
 
 /// Encodes and decodes values of type `T`.
 ///
-/// A codec is a type without fields, named where a handle is declared: `ValueState<Order, Postcard>`.
+/// A codec is a type without fields, named where a handle is declared:
+/// `ValueState<Order, Postcard>`.
 /// What holds for every codec: [`Codec::decode`] of what [`Codec::encode`] wrote gives an equal
 /// value, and anything else gives an error or a value, never a panic.
 ///
@@ -67,8 +66,8 @@ pub trait Codec<T>: 'static {
     /// Those of [`Codec::encode`] and of `f`.
     #[inline]
     fn with_encoded<R>(value: &T, f: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
-        let mut out = SmallVec::<[u8; 64]>::new();
+        let mut out = StackBuffer::new();
         Self::encode(value, &mut out)?;
-        f(&out)
+        f(out.as_slice())
     }
 }

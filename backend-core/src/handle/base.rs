@@ -1,11 +1,5 @@
 //! What all handles have in common.
 
-use std::marker::PhantomData;
-
-/// The types of a handle or cursor that holds none of their values, so that it is `Send` and
-/// `Copy` whatever they are.
-pub(super) type Types<T> = PhantomData<fn() -> T>;
-
 /// Implements `Copy`, `Debug`, and the operations on keys for a handle with the fields `state`,
 /// `hasher` and `types`.
 macro_rules! impl_handle {
@@ -43,7 +37,8 @@ macro_rules! impl_handle {
 
             /// `key`, encoded and hashed. It serves every state of the store.
             ///
-            /// The type should be the one that the task's key codec names.
+            /// The type must be the one that the task's key codec names. Nothing checks it here,
+            /// and a literal such as `&7` may be of another one; [`crate::KeyEncoder`] checks it.
             ///
             /// # Errors
             /// [`crate::ErrorKind::Limit`] if its bytes are more than
@@ -58,7 +53,7 @@ macro_rules! impl_handle {
 
             /// `key` in a namespace, for example a window's start.
             ///
-            /// The type should be the one that the state was registered with.
+            /// The type must be the one that the state was registered with.
             ///
             /// # Errors
             /// [`crate::ErrorKind::Limit`] if the namespace's bytes are more than
@@ -80,8 +75,8 @@ macro_rules! impl_handle {
             pub fn list_keys<Q: $crate::KeyCodec>(
                 &self,
                 store: &mut dyn $crate::KeyedStore,
-            ) -> $crate::Result<$crate::handle::KeyStream<Q>> {
-                $crate::handle::KeyStream::open(store, self.state, Some(&[]))
+            ) -> $crate::Result<$crate::KeyStream<Q>> {
+                $crate::KeyStream::open(store, self.state, Some(&[]))
             }
 
             /// The keys that have an entry in `namespace` of this state; see `list_keys`.
@@ -92,9 +87,9 @@ macro_rules! impl_handle {
                 &self,
                 store: &mut dyn $crate::KeyedStore,
                 namespace: &N,
-            ) -> $crate::Result<$crate::handle::KeyStream<Q, N>> {
+            ) -> $crate::Result<$crate::KeyStream<Q, N>> {
                 namespace.with_encoded(|bytes| {
-                    $crate::handle::KeyStream::open(store, self.state, Some(bytes))
+                    $crate::KeyStream::open(store, self.state, Some(bytes))
                 })
             }
 
@@ -106,8 +101,8 @@ macro_rules! impl_handle {
             pub fn list_keys_and_namespaces<Q: $crate::KeyCodec, N: $crate::KeyCodec>(
                 &self,
                 store: &mut dyn $crate::KeyedStore,
-            ) -> $crate::Result<$crate::handle::KeyStream<Q, N>> {
-                $crate::handle::KeyStream::open(store, self.state, None)
+            ) -> $crate::Result<$crate::KeyStream<Q, N>> {
+                $crate::KeyStream::open(store, self.state, None)
             }
         }
     };

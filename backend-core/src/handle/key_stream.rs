@@ -6,10 +6,11 @@ use std::marker::PhantomData;
 use crate::codec::KeyCodec;
 use crate::contract::KeyedStore;
 use crate::descriptor::StateId;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::fetch::Fetch;
-use crate::handle::base::Types;
+use crate::handle::key::check_key_codec;
 use crate::handle::start::start;
+use crate::handle::types::Types;
 use crate::scan::{KeyBatch, KeyCursor};
 
 /// The keys of a state with their namespaces, as they were when the stream was opened.
@@ -29,12 +30,7 @@ impl<K: KeyCodec, N: KeyCodec> KeyStream<K, N> {
         state: StateId,
         namespace: Option<&[u8]>,
     ) -> Result<Self> {
-        let stored = &store.scope().key_codec;
-        if *stored != K::id() {
-            return Err(Error::new(ErrorKind::Mismatch, "keys are of another codec")
-                .with("operator", &store.scope().operator)
-                .expected_got(K::id(), stored));
-        }
+        check_key_codec::<K>(store.scope())?;
         Ok(Self {
             cursor: store.keys(state, namespace)?,
             batch: KeyBatch::default(),
@@ -46,9 +42,9 @@ impl<K: KeyCodec, N: KeyCodec> KeyStream<K, N> {
     /// The next key and its namespace; `None` at the end.
     ///
     /// # Errors
-    /// Those of the store; [`ErrorKind::Corrupt`] for bytes that are no key or namespace of these
-    /// types, for example the empty namespace of a key that was written without one. The stream
-    /// goes on behind them.
+    /// Those of the store; [`crate::ErrorKind::Corrupt`] for bytes that are no key or namespace of
+    /// these types, for example the empty namespace of a key that was written without one. The
+    /// stream goes on behind them.
     #[expect(clippy::should_implement_trait, reason = "a step may have to wait")]
     pub fn next(&mut self) -> Fetch<'_, Option<(K::Owned, N::Owned)>> {
         if self.index.is_some_and(|index| index < self.batch.len()) {

@@ -11,11 +11,12 @@ use crate::contract::{KeyedStore, Pressure};
 use crate::descriptor::{StateDescriptor, StateId};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Fetch;
-use crate::handle::base::{Types, impl_handle};
+use crate::handle::base::impl_handle;
 use crate::handle::cursor::{EntryCursor, is_empty};
 use crate::handle::map_cursor::MapCursor;
 use crate::handle::options::StateOptions;
 use crate::handle::start::start;
+use crate::handle::types::Types;
 use crate::hash::KeyHasher;
 use crate::key::StateKey;
 use crate::limits::SUB_KEY_BYTES_MAX;
@@ -170,7 +171,7 @@ impl<K: KeyCodec, V, C: Codec<V>> MapState<K, V, C> {
     }
 
     /// Removes `user_key` from the map of `key` and answers what its value was. Dropped before it
-    /// is ready, it has changed nothing.
+    /// is ready, it has changed nothing. How full the store is, its next write says.
     ///
     /// # Errors
     /// Those of the store and of [`Codec::decode`]; then the entry is as it was.

@@ -7,9 +7,9 @@ use crate::codec::{Codec, KeyCodec, Native};
 use crate::contract::Pressure;
 use crate::error::Result;
 use crate::fetch::Fetch;
-use crate::handle::base::Types;
 use crate::handle::cursor::EntryCursor;
 use crate::handle::start::start;
+use crate::handle::types::Types;
 
 /// A walk over a map in the order of its user keys; see [`crate::MapState::cursor`].
 ///

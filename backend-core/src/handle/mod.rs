@@ -32,8 +32,10 @@ mod map;
 mod map_cursor;
 mod options;
 mod start;
+mod types;
 mod value;
 
+pub use key::KeyEncoder;
 pub use key_stream::KeyStream;
 pub use list::{ListCursor, ListState};
 pub use map::MapState;

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use super::{answer, drive, key, stores};
 use crate::error::ErrorKind;
-use crate::handle::{MapState, StateOptions, ValueState};
+use crate::handle::{KeyEncoder, MapState, StateOptions, ValueState};
 
 #[test]
 fn a_namespace_lists_exactly_its_own_keys() {
@@ -84,6 +84,13 @@ fn keys_of_another_type_are_refused() {
             .list_keys::<u64>(&mut store)
             .expect_err("keys are text");
         assert_eq!(error.kind(), ErrorKind::Mismatch);
-        assert_eq!(error.fact("got"), Some("utf8"));
+        assert_eq!(error.fact("expected"), Some("utf8"));
+        let error = KeyEncoder::<u64>::new(&store).expect_err("keys are text");
+        assert_eq!(error.fact("got"), Some("u64"));
+        let encoder = KeyEncoder::<String>::new(&store).expect("keys are text");
+        assert_eq!(
+            encoder.key("k").expect("short"),
+            state.key("k").expect("short")
+        );
     }
 }

@@ -210,8 +210,8 @@ fn a_user_key_over_the_limit_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// 4,096 entries, and at each a removal, a new value or nothing: every entry is visited once, in
-    /// order, and what is left is what a model holds.
+    /// 4,096 entries, and at each a removal, a new value or nothing: every entry is visited once,
+    /// in order, and what is left is what a model holds.
     #[test]
     fn a_cursor_visits_every_entry_once_whatever_it_changes(
         choices in prop::collection::vec(0u8..4, 4_096),
