@@ -17,6 +17,7 @@ pub mod runtime;
 pub mod scan;
 pub mod segment;
 pub mod storage;
+pub mod table;
 pub mod value;
 
 pub use contract::{
@@ -28,10 +29,11 @@ pub use descriptor::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::Fetch;
-pub use generation::Generation;
+pub use generation::{Generation, WriteContext};
 pub use hash::{HashId, KeyHasher};
 pub use ids::{Attempt, Digest, Epoch, JobId, OperatorId, SnapshotId, TaskIndex, UniqueId};
 pub use key::StateKey;
 pub use range::{HashRange, owner_of};
 pub use scan::{EntryBatch, KeyBatch, KeyCursor, SubKeyRange};
+pub use table::{FrozenTable, SortedMode, Table};
 pub use value::{EditAction, ValueBatch, ValueEdit, ValueRef};
