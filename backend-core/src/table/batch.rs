@@ -5,7 +5,7 @@ use std::hint::black_box;
 use crate::generation::WriteContext;
 use crate::key::StateKey;
 use crate::table::Table;
-use crate::table::page::preferred;
+use crate::table::page::PageView;
 use crate::table::slot::Needle;
 use crate::value::ValueEdit;
 
@@ -21,9 +21,10 @@ impl Table {
         mut visit: impl FnMut(usize, Option<&'t [u8]>),
     ) {
         for (batch, keys) in keys.chunks(BATCH_KEYS).enumerate() {
-            self.touch(keys);
-            for (index, key) in keys.iter().enumerate() {
-                visit(batch * BATCH_KEYS + index, self.get(key));
+            let pages = self.touch(keys);
+            for (index, (key, page)) in keys.iter().zip(pages).enumerate() {
+                let value = page.and_then(|page| page.get(key));
+                visit(batch * BATCH_KEYS + index, value);
             }
         }
     }
@@ -46,22 +47,18 @@ impl Table {
         }
     }
 
-    /// Reads a word of each key's page and slots, so that they are on their way from memory
+    /// The page of each key. Reads a word of its bucket, so that all are on their way from memory
     /// together: a look-up by itself is too long for the processor to begin many ahead.
     #[inline]
-    fn touch(&self, keys: &[StateKey]) {
+    fn touch(&self, keys: &[StateKey]) -> [Option<PageView<'_>>; BATCH_KEYS] {
+        let mut pages = [None; BATCH_KEYS];
         let mut buckets = [None; BATCH_KEYS];
-        for (bucket, key) in buckets.iter_mut().zip(keys) {
-            if let Some(page) = self.root.page(self.space.place(key.hash())) {
-                *bucket = page
-                    .buckets
-                    .get(preferred(Needle::home_of(key), page.buckets.len()));
-            }
+        for (index, key) in keys.iter().enumerate() {
+            pages[index] = self.root.page(self.space.place(key.hash()));
+            buckets[index] = pages[index].map(|page| page.bucket(Needle::home_of(key)));
         }
-        let sum = buckets[..keys.len()]
-            .iter()
-            .flatten()
-            .fold(0, |sum, bucket| sum ^ bucket.touch());
-        black_box(sum);
+        let buckets = buckets[..keys.len()].iter().flatten();
+        black_box(buckets.fold(0, |sum, bucket| sum ^ bucket.touch()));
+        pages
     }
 }

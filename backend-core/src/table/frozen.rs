@@ -6,7 +6,6 @@ use crate::key::StateKey;
 use crate::scan::KeyCursor;
 use crate::table::cursor::FrozenKeys;
 use crate::table::root::Root;
-use crate::table::slot::Needle;
 use crate::table::space::Space;
 
 /// A table as it was at one moment, to be read on any thread while its owner goes on.
@@ -31,9 +30,7 @@ impl FrozenTable {
 
     /// The value of `key`.
     pub fn get(&self, key: &StateKey) -> Option<&[u8]> {
-        let page = self.root.page(self.space.place(key.hash()))?;
-        let slot = page.slot(page.find(&Needle::new(key))?);
-        slot.is_live().then(|| page.value(slot))
+        self.root.page(self.space.place(key.hash()))?.get(key)
     }
 
     /// The keys that have a value: those in `namespace`, or all.

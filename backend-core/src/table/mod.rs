@@ -79,21 +79,7 @@ impl Table {
     /// The value of `key`.
     #[inline]
     pub fn get(&self, key: &StateKey) -> Option<&[u8]> {
-        let place = self.space.place(key.hash());
-        if let Some(eight) = Eight::of(key)
-            && let Some(page) = self.root.page(place)
-            && let Some(at) = page.find_eight(eight)
-        {
-            return Some(page.slot(at).value_behind_eight());
-        }
-        self.get_any(key, place)
-    }
-
-    #[inline(never)]
-    fn get_any(&self, key: &StateKey, place: u64) -> Option<&[u8]> {
-        let page = self.root.page(place)?;
-        let slot = page.slot(page.find(&Needle::new(key))?);
-        slot.is_live().then(|| page.value(slot))
+        self.root.page(self.space.place(key.hash()))?.get(key)
     }
 
     /// Sets the value of `key`.

@@ -2,6 +2,7 @@
 
 use triomphe::{Arc, HeaderSlice};
 
+use crate::key::StateKey;
 use crate::table::bucket::{BUCKET_SLOTS, Bucket};
 use crate::table::counts::Counts;
 use crate::table::object::{Object, Objects};
@@ -105,6 +106,28 @@ pub(super) struct Identity<'a> {
 }
 
 impl<'a> PageView<'a> {
+    /// The value of `key`.
+    #[inline]
+    pub(super) fn get(self, key: &StateKey) -> Option<&'a [u8]> {
+        if let Some(at) = Eight::of(key).and_then(|eight| self.find_eight(eight)) {
+            return Some(self.slot(at).value_behind_eight());
+        }
+        self.get_any(key)
+    }
+
+    /// Kept apart, so that the frequent case is short.
+    #[inline(never)]
+    fn get_any(self, key: &StateKey) -> Option<&'a [u8]> {
+        let slot = self.slot(self.find(&Needle::new(key))?);
+        slot.is_live().then(|| self.value(slot))
+    }
+
+    /// The bucket that an entry with this home would like.
+    #[inline]
+    pub(super) fn bucket(self, home: u8) -> &'a Bucket {
+        &self.buckets[preferred(home, self.buckets.len())]
+    }
+
     /// Where `eight` is, if it is live, in the bucket that it would like, and its value inline.
     #[inline]
     pub(super) fn find_eight(self, eight: Eight) -> Option<At> {

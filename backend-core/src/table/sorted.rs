@@ -40,6 +40,14 @@ struct Item {
     at: At,
 }
 
+impl Item {
+    /// The order as far as it can be told without the page.
+    #[inline]
+    fn rough(&self) -> u128 {
+        u128::from(self.group) << 64 | u128::from(self.rank)
+    }
+}
+
 /// Pages whose entries are to be sorted together: no other page has an entry of their shards.
 struct Run {
     pages: Vec<Page>,
@@ -111,11 +119,14 @@ impl Run {
             collect(page.view(), index as u32, shard, space, is_wanted, items);
         }
         let views: Vec<PageView<'_>> = self.pages.iter().map(Page::view).collect();
-        items.sort_unstable_by(|a, b| {
-            (a.group, a.rank)
-                .cmp(&(b.group, b.rank))
-                .then_with(|| compare(&views, a, b))
-        });
+        // Two passes, as a comparison that may look at whole keys is one that the sort cannot make
+        // without branches.
+        items.sort_unstable_by_key(Item::rough);
+        for equal in items.chunk_by_mut(|a, b| a.rough() == b.rough()) {
+            if equal.len() > 1 {
+                equal.sort_unstable_by(|a, b| compare(&views, a, b));
+            }
+        }
         for item in &*items {
             let page = views[item.page as usize];
             let slot = page.slot(item.at);
@@ -182,7 +193,6 @@ fn rank(key: &[u8]) -> u64 {
 }
 
 /// The order of two entries with one shard, length of key and rank.
-#[cold]
 fn compare(views: &[PageView<'_>], a: &Item, b: &Item) -> Ordering {
     let identity = |item: &Item| {
         let page = views[item.page as usize];
