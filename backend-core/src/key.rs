@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use smallvec::SmallVec;
-
 use crate::error::{Error, ErrorKind, Result};
 use crate::hash::KeyHasher;
 use crate::limits::{KEY_BYTES_MAX, NAMESPACE_BYTES_MAX};
@@ -16,8 +14,18 @@ use crate::range::shard_of;
 pub struct StateKey {
     hash: u64,
     key_bytes: u32,
-    bytes: SmallVec<[u8; 24]>,
+    /// The length of key and namespace together.
+    all_bytes: u32,
+    /// Key and namespace, padded with zeros, if they fit. A look-up reads it in words right after
+    /// it was written: in an enum or a `SmallVec` it would lie at an odd address, be written in
+    /// pieces, and each look-up would wait until the one before it has been finished.
+    inline: [u8; INLINE_BYTES],
+    /// Key and namespace, if they do not fit.
+    outer: Option<Box<[u8]>>,
 }
+
+/// The longest key, with its namespace, that is held without an allocation.
+const INLINE_BYTES: usize = 24;
 
 impl StateKey {
     /// The key whose encoded bytes are `key`, without a namespace.
@@ -29,11 +37,7 @@ impl StateKey {
         if key.len() > KEY_BYTES_MAX {
             return Err(too_long("key", key.len(), KEY_BYTES_MAX));
         }
-        Ok(Self {
-            hash: hasher.hash(key),
-            key_bytes: key.len() as u32,
-            bytes: SmallVec::from_slice(key),
-        })
+        Ok(Self::of_parts(hasher.hash(key), key, &[]))
     }
 
     /// The same key in the namespace whose encoded bytes are `namespace`. The empty namespace is
@@ -45,14 +49,27 @@ impl StateKey {
         if namespace.len() > NAMESPACE_BYTES_MAX {
             return Err(too_long("namespace", namespace.len(), NAMESPACE_BYTES_MAX));
         }
-        let mut bytes = SmallVec::with_capacity(self.key().len() + namespace.len());
-        bytes.extend_from_slice(self.key());
-        bytes.extend_from_slice(namespace);
-        Ok(Self {
-            hash: self.hash,
-            key_bytes: self.key_bytes,
-            bytes,
-        })
+        Ok(Self::of_parts(self.hash, self.key(), namespace))
+    }
+
+    #[inline]
+    fn of_parts(hash: u64, key: &[u8], namespace: &[u8]) -> Self {
+        let all_bytes = key.len() + namespace.len();
+        let mut inline = [0; INLINE_BYTES];
+        let outer = if all_bytes <= INLINE_BYTES {
+            inline[..key.len()].copy_from_slice(key);
+            inline[key.len()..all_bytes].copy_from_slice(namespace);
+            None
+        } else {
+            Some([key, namespace].concat().into_boxed_slice())
+        };
+        Self {
+            hash,
+            key_bytes: key.len() as u32,
+            all_bytes: all_bytes as u32,
+            inline,
+            outer,
+        }
     }
 
     /// The hash of the key.
@@ -70,19 +87,22 @@ impl StateKey {
     /// The encoded key.
     #[inline]
     pub fn key(&self) -> &[u8] {
-        &self.bytes[..self.key_bytes as usize]
+        &self.key_and_namespace()[..self.key_bytes as usize]
     }
 
     /// The encoded namespace; empty if there is none.
     #[inline]
     pub fn namespace(&self) -> &[u8] {
-        &self.bytes[self.key_bytes as usize..]
+        &self.key_and_namespace()[self.key_bytes as usize..]
     }
 
     /// Key and namespace, one after the other.
     #[inline]
     pub fn key_and_namespace(&self) -> &[u8] {
-        &self.bytes
+        match &self.outer {
+            None => &self.inline[..self.all_bytes as usize],
+            Some(bytes) => bytes,
+        }
     }
 }
 

@@ -37,7 +37,7 @@ pub use descriptor::{
 };
 pub use error::{Error, ErrorKind, Result};
 pub use fetch::Fetch;
-pub use generation::Generation;
+pub use generation::{Generation, WriteContext};
 pub use handle::{
     KeyEncoder, KeyStream, ListCursor, ListState, MapCursor, MapState, StateOptions, ValueState,
 };
@@ -50,4 +50,5 @@ pub use scan::{EntryBatch, KeyBatch, KeyCursor, SubKeyRange};
 pub use store::{
     CommitPermit, Confirmed, Coordinator, Snapshot, SnapshotStore, SnapshotSummary, StoreOptions,
 };
+pub use table::{FrozenTable, SortedMode, Table};
 pub use value::{EditAction, ValueBatch, ValueEdit, ValueRef};

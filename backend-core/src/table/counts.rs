@@ -1,0 +1,28 @@
+//! What a table counts.
+
+/// Sums over all pages of a table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
+    /// Slots with a value.
+    pub(super) live: u64,
+    /// Slots with a tombstone.
+    pub(super) tombstones: u64,
+    /// The memory of pages and nodes.
+    pub(super) bytes: u64,
+    /// The memory of pages and nodes that were copied because a frozen view holds the original.
+    pub(super) copied_bytes: u64,
+}
+
+impl Counts {
+    /// Notes that something which took `old` bytes takes `new` ones.
+    #[inline]
+    pub(super) fn resized(&mut self, old: u64, new: u64) {
+        self.bytes = self.bytes + new - old;
+    }
+
+    /// Notes a copy of something of `old` bytes that a frozen view holds; the copy takes `new`.
+    pub(super) fn copied(&mut self, old: u64, new: u64) {
+        self.copied_bytes += old;
+        self.resized(old, new);
+    }
+}
