@@ -3,6 +3,7 @@
 pub mod chain;
 pub mod clock;
 pub mod codec;
+pub mod compact;
 pub mod contract;
 pub mod descriptor;
 pub mod entry;
@@ -24,6 +25,7 @@ pub mod segment;
 pub mod storage;
 pub mod store;
 pub mod table;
+pub mod upload;
 pub mod value;
 mod wire;
 

@@ -61,10 +61,11 @@ impl IoRuntime {
 
     /// Runs `work` on the pool from the first poll on. The future may be polled anywhere, and
     /// dropping it ends the work at its next await.
-    pub fn run<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T>> + Send + 'static,
-    ) -> impl Future<Output = Result<T>> + Send + 'static {
+    pub fn run<T, W>(&self, work: W) -> impl Future<Output = Result<T>> + Send + 'static + use<T, W>
+    where
+        T: Send + 'static,
+        W: Future<Output = Result<T>> + Send + 'static,
+    {
         let runtime = self.clone();
         async move {
             let task = runtime.handle.spawn(work);
@@ -76,6 +77,14 @@ impl IoRuntime {
     /// Runs `work` on the pool at once, and lets it go on by itself.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(work);
+    }
+
+    /// Waits for `work` on a thread that [`IoRuntime::blocking`] gave.
+    ///
+    /// # Panics
+    /// On a thread that drives futures.
+    pub fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.handle.block_on(work)
     }
 
     /// Runs `work`, which computes for long or blocks, on a thread of its own from the pool.

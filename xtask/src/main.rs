@@ -1,3 +1,47 @@
-//! xtask
+//! What CI runs, and what a person runs: `cargo xtask help`.
 
-fn main() {}
+mod run;
+mod steps;
+mod tidy;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask <command>
+
+  ci        everything that CI runs, in this order
+  fmt       formatting, without changing a file
+  tidy      what a compiler cannot see: file sizes, dependency direction, import circles, ..
+  clippy    lints as errors, over all targets, and each feature alone
+  test      all tests, then the examples in the documentation
+  doc       the documentation, without a warning
+  demo      the demo over all flights, in check mode
+  doctor    what is missing on this machine
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let names: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match names[..] {
+        ["ci"] => steps::ci(),
+        ["fmt"] => steps::fmt(),
+        ["tidy"] => steps::tidy(),
+        ["clippy"] => steps::clippy(),
+        ["test"] => steps::test(),
+        ["doc"] => steps::doc(),
+        ["demo"] => steps::demo(),
+        ["doctor"] => steps::doctor(),
+        [] | ["help" | "--help" | "-h"] => {
+            print!("{HELP}");
+            return ExitCode::SUCCESS;
+        }
+        _ => Err(format!("unknown command: {}\n\n{HELP}", names.join(" "))),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("\nxtask: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}

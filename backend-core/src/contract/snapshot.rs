@@ -144,7 +144,6 @@ pub struct TaskPart {
 
 /// What one task's snapshot cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct SnapshotStats {
     /// How long the owner was held up.
     pub pause: Duration,

@@ -41,6 +41,11 @@ pub(crate) fn encode_entry_key(key: &EntryKey<'_>, out: &mut Vec<u8>) -> usize {
     prefix_bytes
 }
 
+/// The part of an encoded entry key before its sub-key; all of it if it is not one.
+pub fn prefix_of(key: &[u8]) -> &[u8] {
+    decode_entry_key(key).map_or(key, |(_, prefix_bytes)| &key[..prefix_bytes])
+}
+
 fn put_long(length: usize, out: &mut Vec<u8>) {
     let bytes = length.to_be_bytes();
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();

@@ -29,6 +29,7 @@ mod writer;
 
 pub use block_entries::BlockEntries;
 pub use clip::Clip;
+pub use key_encoding::prefix_of;
 pub use merge::{BlockSource, MergeRules, merge};
 pub use meta::{Region, SegmentLocation, SegmentMeta, SegmentRef, Tier};
 pub use options::SegmentOptions;

@@ -103,7 +103,7 @@ impl SegmentSource {
     }
 
     /// Adds to an error which segment it is about.
-    pub(crate) fn place_error(&self, e: Error) -> Error {
+    pub fn place_error(&self, e: Error) -> Error {
         if e.fact("object").is_some() {
             return e;
         }

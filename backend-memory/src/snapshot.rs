@@ -1,0 +1,236 @@
+//! The second phase of a snapshot: from frozen tables to a durable part.
+
+use std::future::Future;
+use std::time::Duration;
+
+use backend_core::compact::Compactor;
+use backend_core::lineage::{Delta, FrozenGeneration, Lineage};
+use backend_core::runtime::IoRuntime;
+use backend_core::segment::Tier;
+use backend_core::table::{FrozenTable, SortedMode, Table};
+use backend_core::upload::{EntrySink, RunSpec, Uploaded, Uploader};
+use backend_core::{
+    Error, ErrorKind, Generation, Result, SnapshotStats, StateDescriptor, TaskPart, TaskScope,
+    TaskSnapshot, Trigger,
+};
+use bytes::Bytes;
+use tokio::sync::watch;
+
+use crate::backend::Shared;
+use crate::states::States;
+
+/// What a snapshot knows about its task.
+#[derive(Debug)]
+pub(crate) struct Task {
+    pub(crate) shared: Shared,
+    pub(crate) scope: TaskScope,
+    pub(crate) trigger: Trigger,
+    pub(crate) lineage: Lineage,
+    pub(crate) pause: Duration,
+}
+
+impl Task {
+    fn uploader(&self) -> Uploader {
+        Uploader {
+            storage: self.shared.storage.clone(),
+            environment: self.shared.environment.clone(),
+            runtime: self.shared.runtime.clone(),
+            options: self.shared.options.segment.clone(),
+        }
+    }
+
+    /// Merges what the chain needs, behind the snapshot that has just become durable. A failure
+    /// costs nothing but the merge, which is due again after the next snapshot.
+    fn compact(&self, mut open: watch::Receiver<()>) {
+        let compactor = Compactor {
+            uploader: self.uploader(),
+            lineage: self.lineage.clone(),
+            task: self.scope.task,
+            range: self.scope.range,
+            hasher: self.scope.hasher,
+        };
+        let epoch = self.trigger.epoch;
+        self.shared.runtime.spawn(async move {
+            tokio::select! {
+                _ = open.changed() => {}
+                _ = compactor.step(epoch) => {}
+            }
+        });
+    }
+}
+
+/// The frozen tables of a store. Wherever it is dropped, the pages go on the backend's threads.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    generation: FrozenGeneration,
+    descriptors: Vec<StateDescriptor>,
+    tables: Reaped,
+}
+
+#[derive(Debug)]
+struct Reaped {
+    tables: Vec<FrozenTable>,
+    reaper: IoRuntime,
+}
+
+impl Drop for Reaped {
+    fn drop(&mut self) {
+        let tables = std::mem::take(&mut self.tables);
+        if !tables.is_empty() {
+            self.reaper.spawn(async move { drop(tables) });
+        }
+    }
+}
+
+impl Frozen {
+    /// Freezes all tables.
+    pub(crate) fn new(
+        states: &mut States,
+        generation: FrozenGeneration,
+        reaper: &IoRuntime,
+    ) -> Self {
+        let newer_than = generation.newer_than();
+        let freeze = |table: &mut Table| match newer_than {
+            Some(stamp) => table.freeze_changes(stamp),
+            None => table.freeze(),
+        };
+        let tables = states
+            .iter_mut()
+            .map(|state| freeze(&mut state.table))
+            .collect();
+        let descriptors = states
+            .iter()
+            .map(|state| state.descriptor.clone())
+            .collect();
+        let tables = Reaped {
+            tables,
+            reaper: reaper.clone(),
+        };
+        Self {
+            generation,
+            descriptors,
+            tables,
+        }
+    }
+
+    /// The generation that was frozen.
+    pub(crate) fn generation(&self) -> Generation {
+        self.generation.generation()
+    }
+}
+
+/// Writes `frozen` on the backend's runtime, until `open` says that the store is gone.
+pub(crate) fn write(
+    task: Task,
+    frozen: Frozen,
+    mut open: watch::Receiver<()>,
+) -> impl Future<Output = Result<TaskSnapshot>> + Send + 'static {
+    let runtime = task.shared.runtime.clone();
+    runtime.run(async move {
+        let closed = open.clone();
+        let written = tokio::select! {
+            biased;
+            _ = open.changed() => Err(Error::new(
+                ErrorKind::Cancelled,
+                "the store was closed before its snapshot was written",
+            )
+            .with("snapshot", task.trigger.id)),
+            written = write_now(&task, frozen) => written,
+        };
+        if written.is_ok() {
+            task.compact(closed);
+        }
+        written
+    })
+}
+
+async fn write_now(task: &Task, frozen: Frozen) -> Result<TaskSnapshot> {
+    let environment = &task.shared.environment;
+    let started = environment.monotonic();
+    let Frozen {
+        generation,
+        descriptors,
+        tables,
+    } = frozen;
+    let delta = generation.start_write(task.trigger.id);
+    let uploaded = upload(task, &descriptors, tables, &generation, &delta).await?;
+    let stats = SnapshotStats {
+        pause: task.pause,
+        write: environment.monotonic().saturating_sub(started),
+        entries_new: uploaded.entries(),
+        bytes_new: uploaded.bytes(),
+        bytes_referenced: delta.base.iter().map(|segment| segment.meta.bytes).sum(),
+        segments: (delta.base.len() + uploaded.segments.len()) as u32,
+        puts: uploaded.puts,
+        is_full: delta.newer_than.is_none(),
+    };
+    let part = TaskPart {
+        operator: task.scope.operator.clone(),
+        task: task.scope.task,
+        range: task.scope.range,
+        key_codec: task.scope.key_codec.clone(),
+        hash: task.scope.hasher.id(),
+        generation_max: generation.generation(),
+        states: descriptors,
+        segments: delta
+            .base
+            .iter()
+            .chain(&uploaded.segments)
+            .cloned()
+            .collect(),
+        engine: Bytes::new(),
+    };
+    generation.complete(&delta, &uploaded.segments);
+    Ok(TaskSnapshot {
+        id: task.trigger.id,
+        attempt: task.trigger.attempt,
+        part,
+        stats,
+    })
+}
+
+async fn upload(
+    task: &Task,
+    descriptors: &[StateDescriptor],
+    mut tables: Reaped,
+    generation: &FrozenGeneration,
+    delta: &Delta,
+) -> Result<Uploaded> {
+    let is_full = delta.newer_than.is_none();
+    let spec = RunSpec {
+        epoch: task.trigger.epoch,
+        snapshot: task.trigger.id,
+        task: task.scope.task,
+        clip: task.scope.range,
+        generations: (
+            delta.newer_than.unwrap_or_default().next(),
+            generation.generation(),
+        ),
+        tier: if is_full { Tier::BASE } else { Tier::default() },
+        run: delta.run,
+        inline_bytes_max: if is_full {
+            task.shared.options.inline_bytes_max
+        } else {
+            0
+        },
+    };
+    let newer_than = delta.newer_than.unwrap_or_default();
+    let mode = if is_full {
+        SortedMode::Full
+    } else {
+        SortedMode::Changes
+    };
+    let uids: Vec<_> = descriptors.iter().map(StateDescriptor::uid).collect();
+    let produce = move |sink: &mut EntrySink<'_>| {
+        let mut tables: Vec<_> = uids.into_iter().zip(tables.tables.drain(..)).collect();
+        tables.sort_by_key(|(uid, _)| *uid);
+        // Popped from the back in the order of the format, so that each table is freed when it
+        // has been encoded.
+        tables.reverse();
+        while let Some((uid, table)) = tables.pop() {
+            table.into_sorted(uid, newer_than, mode, sink)?;
+        }
+        Ok(())
+    };
+    task.uploader().write_run(spec, produce).await
+}

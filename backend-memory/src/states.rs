@@ -1,0 +1,126 @@
+//! The states of a store, each with its table.
+
+use backend_core::descriptor::StateUid;
+use backend_core::limits::STATES_MAX;
+use backend_core::table::Table;
+use backend_core::{
+    Error, ErrorKind, Result, StateDescriptor, StateId, StateKey, StateKind, TaskScope,
+};
+
+/// One state and its entries.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) descriptor: StateDescriptor,
+    pub(crate) table: Table,
+}
+
+/// All states of a store: a [`StateId`] is the index.
+#[derive(Debug, Default)]
+pub(crate) struct States(Vec<State>);
+
+impl States {
+    /// Finds the state that `wanted` describes, or makes it.
+    pub(crate) fn register(
+        &mut self,
+        wanted: &StateDescriptor,
+        scope: &TaskScope,
+    ) -> Result<StateId> {
+        wanted.validate()?;
+        let uid = wanted.uid();
+        if let Some(index) = self
+            .0
+            .iter()
+            .position(|state| state.descriptor.uid() == uid)
+        {
+            let found = &mut self.0[index].descriptor;
+            if found.name != wanted.name {
+                return Err(Error::new(
+                    ErrorKind::Invalid,
+                    "two states' names have one uid; rename the new one",
+                )
+                .with("state", &wanted.name)
+                .with("collides_with", &found.name));
+            }
+            found.check_compatible(wanted)?;
+            found.ttl = wanted.ttl;
+            return Ok(StateId(index as u32));
+        }
+        if self.0.len() >= STATES_MAX {
+            return Err(
+                Error::new(ErrorKind::Limit, "an operator has too many states")
+                    .with("states_max", STATES_MAX)
+                    .with("state", &wanted.name),
+            );
+        }
+        let table = Table::new(wanted.kind, scope.range, scope.hasher);
+        self.0.push(State {
+            descriptor: wanted.clone(),
+            table,
+        });
+        Ok(StateId((self.0.len() - 1) as u32))
+    }
+
+    /// The state with `uid`.
+    pub(crate) fn by_uid(&mut self, uid: StateUid) -> Option<&mut State> {
+        self.0
+            .iter_mut()
+            .find(|state| state.descriptor.uid() == uid)
+    }
+
+    /// The table of a state of `kind`, for `key`.
+    #[inline]
+    pub(crate) fn table(
+        &mut self,
+        id: StateId,
+        kind: StateKind,
+        key: &StateKey,
+        scope: &TaskScope,
+    ) -> Result<&mut Table> {
+        let state = self.state(id)?;
+        if state.descriptor.kind != kind {
+            return Err(wrong_kind(&state.descriptor, kind));
+        }
+        if !scope.range.contains(key.hash()) {
+            return Err(wrong_range(key, scope));
+        }
+        Ok(&mut state.table)
+    }
+
+    /// The state behind `id`.
+    #[inline]
+    pub(crate) fn state(&mut self, id: StateId) -> Result<&mut State> {
+        let count = self.0.len();
+        self.0.get_mut(id.0 as usize).ok_or_else(|| {
+            Error::new(ErrorKind::Invalid, "a state id of another store")
+                .with("states", count)
+                .with("got", id.0)
+        })
+    }
+
+    /// All states.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &State> {
+        self.0.iter()
+    }
+
+    /// All states.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut State> {
+        self.0.iter_mut()
+    }
+}
+
+#[cold]
+pub(crate) fn wrong_kind(descriptor: &StateDescriptor, asked: StateKind) -> Error {
+    Error::new(ErrorKind::Mismatch, "the call is for another kind of state")
+        .with("state", &descriptor.name)
+        .expected_got(descriptor.kind, asked)
+}
+
+#[cold]
+pub(crate) fn wrong_range(key: &StateKey, scope: &TaskScope) -> Error {
+    Error::new(ErrorKind::Invalid, "the key belongs to another task")
+        .with("key", format_args!("{key:?}"))
+        .with("hash", format_args!("{:016x}", key.hash()))
+        .with("operator", &scope.operator)
+        .with("task", scope.task)
+        .with("range", scope.range)
+}

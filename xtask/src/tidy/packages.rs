@@ -1,0 +1,74 @@
+//! Dependencies of the workspace's packages run one way.
+
+use std::fs;
+use std::path::Path;
+
+/// The layer of each package: it may depend on packages of lower layers only.
+const LAYERS: [(&str, u8); 7] = [
+    ("backend-core", 0),
+    ("backend-memory", 1),
+    ("conformance-tests", 1),
+    ("stateline", 2),
+    ("cli", 3),
+    ("benches", 3),
+    ("xtask", 3),
+];
+
+pub(crate) fn check(root: &Path, faults: &mut Vec<String>) -> Result<(), String> {
+    for (package, _) in LAYERS {
+        let path = if package == "stateline" {
+            root.to_owned()
+        } else {
+            root.join(package)
+        };
+        let path = path.join("Cargo.toml");
+        let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        check_manifest(package, &text, faults);
+    }
+    Ok(())
+}
+
+fn check_manifest(package: &str, text: &str, faults: &mut Vec<String>) {
+    let layer = |name: &str| {
+        LAYERS
+            .iter()
+            .find(|(other, _)| *other == name)
+            .map(|(_, layer)| *layer)
+    };
+    let own = layer(package).expect("the package is one of those listed");
+    let mut section = "";
+    for line in text.lines() {
+        if let Some(name) = line.strip_prefix('[') {
+            section = name.trim_end_matches(']');
+        }
+        if section != "dependencies" {
+            continue;
+        }
+        let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
+        if layer(name).is_some_and(|other| other >= own) {
+            faults.push(format!(
+                "{package}/Cargo.toml: depends on {name}, which does not lie below it"
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dependency_upwards_is_found() {
+        let mut faults = Vec::new();
+        let text = "[dependencies]\nbackend-core.workspace = true\nstateline = { path = \"..\" }\n";
+        check_manifest("backend-memory", text, &mut faults);
+        assert_eq!(faults.len(), 1, "{faults:?}");
+        faults.clear();
+        check_manifest(
+            "backend-memory",
+            "[dev-dependencies]\nconformance-tests.workspace = true",
+            &mut faults,
+        );
+        assert!(faults.is_empty(), "{faults:?}");
+    }
+}

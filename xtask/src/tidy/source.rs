@@ -1,0 +1,129 @@
+//! The Rust files of the workspace.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A Rust file.
+#[derive(Debug)]
+pub(crate) struct SourceFile {
+    /// Its path from the root of the workspace, with `/`.
+    pub(crate) path: String,
+    /// Its lines.
+    pub(crate) lines: Vec<String>,
+}
+
+impl SourceFile {
+    #[cfg(test)]
+    pub(crate) fn of(path: &str, text: &str) -> Self {
+        Self {
+            path: path.to_owned(),
+            lines: text.lines().map(str::to_owned).collect(),
+        }
+    }
+
+    /// Whether the whole file is tests.
+    pub(crate) fn is_test(&self) -> bool {
+        let path = &self.path;
+        path.ends_with("/tests.rs")
+            || path.contains("/tests/")
+            || path.starts_with("conformance-tests/")
+    }
+
+    /// The number of lines before the tests in the same file.
+    pub(crate) fn code_lines(&self) -> usize {
+        let is_test_module = |pair: &[String]| {
+            pair[0].trim() == "#[cfg(test)]"
+                && pair[1].trim_start().starts_with("mod ")
+                && pair[1].ends_with('{')
+        };
+        self.lines
+            .windows(2)
+            .position(is_test_module)
+            .unwrap_or(self.lines.len())
+    }
+}
+
+/// A line without its comment and with what stands in quotes left out.
+pub(crate) fn code_of(line: &str) -> String {
+    let mut code = String::new();
+    let mut in_text = false;
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\\' if in_text => {
+                chars.next();
+            }
+            '"' => {
+                in_text = !in_text;
+                code.push('"');
+            }
+            '\'' if !in_text => {
+                // A character that is a quote or a brace would confuse what follows.
+                let mut ahead = chars.clone();
+                let first = ahead.next();
+                let second = ahead.next();
+                if first == Some('\\') || second == Some('\'') {
+                    for skipped in chars.by_ref() {
+                        if skipped == '\'' {
+                            break;
+                        }
+                        if skipped == '\\' {
+                            continue;
+                        }
+                    }
+                } else {
+                    code.push('\'');
+                }
+            }
+            '/' if !in_text && chars.peek() == Some(&'/') => break,
+            _ if in_text => {}
+            _ => code.push(c),
+        }
+    }
+    code
+}
+
+/// Reads all Rust files below `root` that belong to the project.
+pub(crate) fn read_all(root: &Path) -> Result<Vec<SourceFile>, String> {
+    let mut files = Vec::new();
+    collect(root, root, &mut files)?;
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+fn collect(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<(), String> {
+    let fails = |e: std::io::Error| format!("{}: {e}", folder.display());
+    for entry in fs::read_dir(folder).map_err(fails)? {
+        let path: PathBuf = entry.map_err(fails)?.path();
+        let name = path
+            .file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        if path.is_dir() {
+            if name != "target" && !name.starts_with('.') {
+                collect(root, &path, files)?;
+            }
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+            let relative = path.strip_prefix(root).unwrap_or(&path);
+            let path = relative.to_string_lossy().replace('\\', "/");
+            files.push(SourceFile {
+                path,
+                lines: text.lines().map(str::to_owned).collect(),
+            });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_texts_are_left_out() {
+        assert_eq!(code_of(r#"let a = "{ // }"; // {"#), r#"let a = ""; "#);
+        assert_eq!(code_of("if c == '{' { f('\\'') }"), "if c ==  { f() }");
+        assert_eq!(code_of("fn f<'a>(x: &'a str) {"), "fn f<'a>(x: &'a str) {");
+    }
+}
