@@ -1,4 +1,6 @@
-//! What a table counts.
+//! What a table counts, and how far it has swept.
+
+use crate::generation::Generation;
 
 /// Sums over all pages of a table.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,4 +27,18 @@ impl Counts {
         self.copied_bytes += old;
         self.resized(old, new);
     }
+}
+
+/// What decides whether a tombstone is kept.
+type Bounds = (Generation, Generation, bool);
+
+/// How far a sweep has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sweep {
+    /// The place of the next page.
+    pub(super) place: u64,
+    /// Under which bounds the sweep at work began.
+    pub(super) began: Option<Bounds>,
+    /// Under which bounds the last sweep had begun: while they hold, another gains nothing much.
+    pub(super) done: Option<Bounds>,
 }

@@ -1,13 +1,17 @@
 //! Walking over the keys of a frozen table.
 
+use std::sync::Arc;
+
 use crate::fetch::Fetch;
 use crate::scan::{KeyBatch, KeyCursor};
-use crate::table::frozen::FrozenTable;
+use crate::table::root::Root;
 
 /// A cursor over the keys of a frozen table, in no particular order.
 #[derive(Debug)]
 pub(super) struct FrozenKeys {
-    frozen: FrozenTable,
+    root: Root,
+    /// Tells the table that a view lives.
+    _views: Arc<()>,
     namespace: Option<Box<[u8]>>,
     /// The place of the page to go on with; none at the end.
     place: Option<u64>,
@@ -16,9 +20,10 @@ pub(super) struct FrozenKeys {
 }
 
 impl FrozenKeys {
-    pub(super) fn new(frozen: FrozenTable, namespace: Option<&[u8]>) -> Self {
+    pub(super) fn new(root: Root, views: Arc<()>, namespace: Option<&[u8]>) -> Self {
         Self {
-            frozen,
+            root,
+            _views: views,
             namespace: namespace.map(Box::from),
             place: Some(0),
             visited: 0,
@@ -28,7 +33,7 @@ impl FrozenKeys {
     fn fill(&mut self, batch: &mut KeyBatch) {
         batch.clear();
         while let Some(place) = self.place {
-            let (page, next) = self.frozen.root.page_at(place);
+            let (page, next) = self.root.page_at(place);
             if let Some(page) = page {
                 for slot in page.occupied().skip(self.visited) {
                     self.visited += 1;

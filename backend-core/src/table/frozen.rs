@@ -16,16 +16,12 @@ pub struct FrozenTable {
     pub(super) space: Space,
     pub(super) root: Root,
     /// Tells the table that a view lives.
-    _views: Arc<()>,
+    views: Arc<()>,
 }
 
 impl FrozenTable {
     pub(super) fn new(space: Space, root: Root, views: Arc<()>) -> Self {
-        Self {
-            space,
-            root,
-            _views: views,
-        }
+        Self { space, root, views }
     }
 
     /// The value of `key`.
@@ -35,6 +31,7 @@ impl FrozenTable {
 
     /// The keys that have a value: those in `namespace`, or all.
     pub fn keys(&self, namespace: Option<&[u8]>) -> Box<dyn KeyCursor> {
-        Box::new(FrozenKeys::new(self.clone(), namespace))
+        let views = Arc::clone(&self.views);
+        Box::new(FrozenKeys::new(self.root.clone(), views, namespace))
     }
 }

@@ -35,12 +35,11 @@ use crate::generation::{Generation, WriteContext};
 use crate::hash::KeyHasher;
 use crate::key::StateKey;
 use crate::range::HashRange;
-use crate::table::counts::Counts;
+use crate::table::counts::{Counts, Sweep};
 use crate::table::edit::Stored;
 use crate::table::root::Root;
 use crate::table::slot::{Eight, Needle};
 use crate::table::space::Space;
-use crate::table::sweep::Sweep;
 use crate::value::{EditAction, ValueEdit};
 
 /// The entries of one state of one task. All keys lie in the task's range.

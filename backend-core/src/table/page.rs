@@ -144,7 +144,8 @@ impl<'a> PageView<'a> {
     #[inline]
     pub(super) fn find(self, needle: &Needle<'_>) -> Option<At> {
         let mut index = preferred(needle.home(), self.buckets.len());
-        loop {
+        // Every bucket of a small page may have passed on an entry, so a miss goes round once only.
+        for _ in 0..self.buckets.len() {
             let bucket = &self.buckets[index];
             for lane in bucket.lanes(needle.tag()) {
                 let slot = &bucket.slots[lane];
@@ -162,6 +163,7 @@ impl<'a> PageView<'a> {
             }
             index = next(index, self.buckets.len());
         }
+        None
     }
 
     /// Kept apart, as a look-up of inline entries must not wait for the page's head.

@@ -1,26 +1,12 @@
 //! Forgetting deletions that no snapshot needs any more.
 
-use crate::generation::{Generation, WriteContext};
+use crate::generation::WriteContext;
 use crate::table::Table;
 
 /// With fewer tombstones a table is not swept by its deletions.
 const TOMBSTONES_MIN: u64 = 64;
 /// Deletions for each page that they sweep.
 const DELETIONS_A_PAGE: u64 = 8;
-
-/// What decides whether a tombstone is kept.
-type Bounds = (Generation, Generation, bool);
-
-/// How far a sweep has come.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sweep {
-    /// The place of the next page.
-    place: u64,
-    /// Under which bounds the sweep at work began.
-    began: Option<Bounds>,
-    /// Under which bounds the last sweep had begun: while they hold, another gains nothing much.
-    done: Option<Bounds>,
-}
 
 impl Table {
     /// Visits up to `pages_max` pages, forgets tombstones that `ctx` lets go, and merges what has

@@ -456,3 +456,18 @@ fn loads_segments_oldest_first() {
         .expect("loads");
     assert_eq!(clipped.entry_count(), 1);
 }
+
+#[test]
+fn a_miss_ends_where_every_bucket_has_passed_on_an_entry() {
+    // Two buckets, nearly full: sooner or later each has passed an entry to the other.
+    let mut table = Table::new(StateKind::Value, HashRange::ALL, KeyHasher::XXH3_64);
+    let ctx = context(1);
+    for number in 0..20_000_u64 {
+        table.put(&number_key(number), &[1; 8], &ctx);
+        if number >= 8 {
+            table.remove(&number_key(number - 8), &ctx);
+            assert_eq!(table.get(&number_key(number - 8)), None);
+        }
+    }
+    assert_eq!(table.entry_count(), 8);
+}
