@@ -9,6 +9,8 @@ pub(super) struct Counts {
     pub(super) live: u64,
     /// Slots with a tombstone.
     pub(super) tombstones: u64,
+    /// Map entries and list elements.
+    pub(super) entries: u64,
     /// The memory of pages and nodes.
     pub(super) bytes: u64,
     /// The memory of pages and nodes that were copied because a frozen view holds the original.
@@ -20,6 +22,12 @@ impl Counts {
     #[inline]
     pub(super) fn resized(&mut self, old: u64, new: u64) {
         self.bytes = self.bytes + new - old;
+    }
+
+    /// Notes that a slot which was live or not is live or not.
+    pub(super) fn revived(&mut self, was_live: bool, is_live: bool) {
+        self.live = self.live + u64::from(is_live) - u64::from(was_live);
+        self.tombstones = self.tombstones + u64::from(was_live) - u64::from(is_live);
     }
 
     /// Notes a copy of something of `old` bytes that a frozen view holds; the copy takes `new`.

@@ -4,6 +4,7 @@ use triomphe::Arc;
 
 use crate::generation::Generation;
 use crate::table::bucket::{BUCKET_SLOTS, Bucket};
+use crate::table::collection::Collection;
 use crate::table::counts::Counts;
 use crate::table::object::Object;
 use crate::table::page::{At, Page, PageBody, PageHead, PageView, next, preferred};
@@ -131,6 +132,34 @@ impl PageMut<'_> {
         self.head.tombstones += u32::from(slot.has(TOMBSTONE));
         *self.slot_mut(at) = slot;
         self.compact_if_worthwhile();
+    }
+
+    /// Replaces the object of the slot at `at`.
+    pub(super) fn replace_object(&mut self, at: At, object: Object) {
+        let index = self.slot_mut(at).word(3);
+        self.head.objects.edit(index, |old| *old = object);
+    }
+
+    /// Changes the map or list of the slot at `at`.
+    pub(super) fn edit_collection<T>(
+        &mut self,
+        at: At,
+        edit: impl FnOnce(&mut Collection) -> T,
+    ) -> T {
+        let index = self.slot_mut(at).word(3);
+        self.head.objects.edit(index, |object| match object {
+            Object::Collection(collection) => edit(collection),
+            _ => unreachable!("the slots of maps and lists lead to collections"),
+        })
+    }
+
+    /// Sets the last write of the slot at `at`, and whether it holds anything.
+    pub(super) fn touch(&mut self, at: At, stamp: Generation, is_live: bool) {
+        let slot = self.slot_mut(at);
+        let was_live = slot.is_live();
+        slot.set_stamp(stamp);
+        slot.set_live(is_live);
+        self.head.tombstones = self.head.tombstones + u32::from(was_live) - u32::from(is_live);
     }
 
     /// Removes the slot at `at` without a trace.

@@ -1,5 +1,6 @@
 //! Filling a table from the segments of a snapshot.
 
+use crate::descriptor::StateKind;
 use crate::entry::{Entry, Op};
 use crate::error::Result;
 use crate::generation::{Generation, WriteContext};
@@ -30,6 +31,14 @@ impl Table {
             anchor: stamp,
             incremental: false,
         };
+        if self.kind() != StateKind::Value {
+            match entry.op {
+                Op::Put => self.load_sub(&key, entry.key.sub_key, Some(entry.value), stamp, &ctx),
+                Op::Delete => self.load_sub(&key, entry.key.sub_key, None, stamp, &ctx),
+                Op::DeletePrefix => self.clear(&key, &ctx),
+            }
+            return Ok(());
+        }
         let (needle, place) = (Needle::new(&key), self.space.place(key.hash()));
         match entry.op {
             Op::Put => self.store(&needle, place, Stored::value(entry.value), &ctx),

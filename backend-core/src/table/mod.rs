@@ -8,6 +8,7 @@
 
 mod batch;
 mod bucket;
+mod collection;
 mod counts;
 mod cursor;
 mod edit;
@@ -15,6 +16,7 @@ mod frozen;
 mod load;
 mod node;
 mod object;
+mod ordered;
 mod page;
 mod root;
 mod slot;
@@ -152,12 +154,16 @@ impl Table {
         }
     }
 
-    /// The exact number of values.
+    /// The exact number of values, map entries or list elements.
     pub fn entry_count(&self) -> u64 {
-        self.counts.live
+        if self.kind == StateKind::Value {
+            self.counts.live
+        } else {
+            self.counts.entries
+        }
     }
 
-    /// The number of keys with a value, each namespace counted.
+    /// The number of keys with a value, a map or a list, each namespace counted.
     pub fn key_count(&self) -> u64 {
         self.counts.live
     }

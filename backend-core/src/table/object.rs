@@ -2,11 +2,15 @@
 
 use triomphe::Arc;
 
+use crate::table::collection::Collection;
+
 /// A large value, cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) enum Object {
     /// The bytes of a large value.
     Bytes(Arc<[u8]>),
+    /// A map or a list.
+    Collection(Collection),
     /// No object; the index of the next vacancy.
     Vacant(u32),
 }
@@ -19,6 +23,7 @@ impl Object {
     pub(super) fn bytes(&self) -> u64 {
         match self {
             Self::Bytes(value) => value.len() as u64 + 8,
+            Self::Collection(collection) => collection.bytes(),
             Self::Vacant(_) => 0,
         }
     }
@@ -68,6 +73,15 @@ impl Objects {
         self.vacancy = next;
         *place = object;
         index
+    }
+
+    /// Changes an object in its place.
+    pub(super) fn edit<T>(&mut self, index: u32, edit: impl FnOnce(&mut Object) -> T) -> T {
+        let object = &mut self.items[index as usize];
+        let before = object.bytes();
+        let result = edit(object);
+        self.bytes = self.bytes + object.bytes() - before;
+        result
     }
 
     /// Takes an object out.

@@ -210,7 +210,9 @@ impl<'a> PageView<'a> {
         if slot.has(OBJECT) {
             return match self.object(slot) {
                 Object::Bytes(value) => value,
-                Object::Vacant(_) => unreachable!("a live slot's object is there"),
+                Object::Collection(_) | Object::Vacant(_) => {
+                    unreachable!("a live slot's object is there")
+                }
             };
         }
         let (key_bytes, namespace_bytes) = slot.heap_identity_bytes();

@@ -69,6 +69,14 @@ impl Slot {
         (self.meta >> 16) as u8
     }
 
+    /// Says whether the slot of a map or list holds anything; its object stays.
+    pub(super) fn set_live(&mut self, is_live: bool) {
+        self.meta &= !(u32::from(TOMBSTONE) << 16);
+        if !is_live {
+            self.set_flag(TOMBSTONE);
+        }
+    }
+
     #[inline]
     pub(super) fn set_flag(&mut self, flag: u8) {
         self.meta |= u32::from(flag) << 16;

@@ -9,10 +9,12 @@ use crate::entry::{Entry, EntryKey};
 use crate::error::Result;
 use crate::generation::Generation;
 use crate::range::shard_of;
+use crate::table::collection::Collection;
 use crate::table::frozen::FrozenTable;
 use crate::table::node::NODE_BITS;
+use crate::table::object::Object;
 use crate::table::page::{At, Identity, Page, PageView};
-use crate::table::slot::Slot;
+use crate::table::slot::{OBJECT, Slot};
 use crate::table::space::Space;
 
 /// Which entries of a frozen table to visit.
@@ -138,7 +140,11 @@ impl Run {
                 namespace,
                 sub_key: &[],
             };
-            if slot.is_live() {
+            if slot.has(OBJECT)
+                && let Object::Collection(collection) = page.object(slot)
+            {
+                visit_collection(collection, entry_key, newer_than, mode, visit)?;
+            } else if slot.is_live() {
                 visit(&Entry::put(entry_key, page.value(slot)), 0)?;
             } else {
                 let hidden = key.len() + namespace.len() + slot.hidden_bytes() as usize;
@@ -149,6 +155,37 @@ impl Run {
         self.shards.clear();
         Ok(())
     }
+}
+
+/// Visits what a map or list has of the wanted entries, in order.
+fn visit_collection(
+    collection: &Collection,
+    prefix: EntryKey<'_>,
+    newer_than: Generation,
+    mode: SortedMode,
+    visit: &mut VisitFn<'_>,
+) -> Result<()> {
+    if mode == SortedMode::Full {
+        return collection.tree.iter().try_for_each(|(sub_key, value)| {
+            visit(&Entry::put(EntryKey { sub_key, ..prefix }, value), 0)
+        });
+    }
+    if collection.cleared > newer_than {
+        visit(
+            &Entry::delete_prefix(prefix),
+            u64::from(collection.hidden_bytes),
+        )?;
+    }
+    collection
+        .tree
+        .changes(newer_than)
+        .try_for_each(|(sub_key, value)| {
+            let key = EntryKey { sub_key, ..prefix };
+            match value {
+                Some(value) => visit(&Entry::put(key, value), 0),
+                None => visit(&Entry::delete(key), 0),
+            }
+        })
 }
 
 /// Adds the wanted slots of a page to `items`.

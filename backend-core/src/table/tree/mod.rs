@@ -18,38 +18,50 @@ use crate::scan::{EntryBatch, SubKeyRange};
 
 /// An ordered map from sub-keys to values.
 #[derive(Clone, Debug, Default)]
-pub struct Tree {
+pub(super) struct Tree {
     root: Option<Arc<Node>>,
     live: u64,
     live_bytes: u64,
     tombstones: u64,
+    /// The number of remembered deletions at which it is tried to forget some.
+    sweep_at: u64,
 }
+
+/// With fewer remembered deletions it is not tried to forget some.
+const TOMBSTONES_MIN: u64 = 64;
 
 impl Tree {
     /// An empty tree.
-    pub fn new() -> Self {
+    pub(in crate::table) fn new() -> Self {
         Self::default()
     }
 
     /// The value of `sub_key`.
-    pub fn get(&self, sub_key: &[u8]) -> Option<&[u8]> {
+    pub(in crate::table) fn get(&self, sub_key: &[u8]) -> Option<&[u8]> {
         self.root.as_ref()?.get(sub_key)
     }
 
     /// Sets the value of `sub_key`.
-    pub fn put(&mut self, sub_key: &[u8], value: &[u8], context: &WriteContext) {
+    pub(in crate::table) fn put(&mut self, sub_key: &[u8], value: &[u8], context: &WriteContext) {
         self.write(&Write::Put(sub_key, value), context);
     }
 
     /// Removes `sub_key`; what is not there leaves nothing.
-    pub fn remove(&mut self, sub_key: &[u8], context: &WriteContext) {
-        if self.get(sub_key).is_some() {
-            self.write(&Write::Remove(sub_key), context);
+    pub(in crate::table) fn remove(&mut self, sub_key: &[u8], context: &WriteContext) {
+        if self.get(sub_key).is_none() {
+            return;
+        }
+        self.write(&Write::Remove(sub_key), context);
+        // Each try doubles the number at which the next one comes, so that it costs a constant
+        // share of the deletions.
+        if self.tombstones > self.sweep_at.max(TOMBSTONES_MIN) {
+            self.drop_tombstones(context);
+            self.sweep_at = (2 * self.tombstones).max(self.live / 4);
         }
     }
 
     /// Appends a list element under the generation of the write and the next index in it.
-    pub fn append(&mut self, element: &[u8], context: &WriteContext) {
+    pub(in crate::table) fn append(&mut self, element: &[u8], context: &WriteContext) {
         let generation = context.generation.0.to_be_bytes();
         let index = match self.last_key() {
             Some(last) if last.len() == 8 && last[..4] == generation => {
@@ -71,7 +83,12 @@ impl Tree {
 
     /// Puts or removes an entry of a restored segment, written in `stamp`; nothing is remembered
     /// of what is removed.
-    pub fn load(&mut self, sub_key: &[u8], value: Option<&[u8]>, stamp: Generation) {
+    pub(in crate::table) fn load(
+        &mut self,
+        sub_key: &[u8],
+        value: Option<&[u8]>,
+        stamp: Generation,
+    ) {
         let context = WriteContext {
             generation: stamp,
             covered: stamp,
@@ -85,7 +102,7 @@ impl Tree {
     }
 
     /// Adds live entries within `range` to `batch`, in order, until it is full or complete.
-    pub fn scan(&self, range: &SubKeyRange, batch: &mut EntryBatch) {
+    pub(in crate::table) fn scan(&self, range: &SubKeyRange, batch: &mut EntryBatch) {
         let start: &[u8] = match &range.start {
             std::ops::Bound::Included(start) | std::ops::Bound::Excluded(start) => start,
             std::ops::Bound::Unbounded => &[],
@@ -107,44 +124,47 @@ impl Tree {
     }
 
     /// Live entries in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+    pub(in crate::table) fn iter(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.walk(&[], None)
             .filter_map(|(sub_key, value)| Some((sub_key, value?)))
     }
 
     /// Entries and remembered deletions written after `newer_than`, in order.
-    pub fn changes(&self, newer_than: Generation) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
+    pub(in crate::table) fn changes(
+        &self,
+        newer_than: Generation,
+    ) -> impl Iterator<Item = (&[u8], Option<&[u8]>)> {
         self.walk(&[], Some(newer_than))
     }
 
     /// The number of live entries.
-    pub fn live_len(&self) -> u64 {
+    pub(in crate::table) fn live_len(&self) -> u64 {
         self.live
     }
 
     /// The bytes of live sub-keys and values.
-    pub fn live_bytes(&self) -> u64 {
+    pub(in crate::table) fn live_bytes(&self) -> u64 {
         self.live_bytes
     }
 
     /// Whether there are neither entries nor remembered deletions.
-    pub fn is_drained(&self) -> bool {
+    pub(in crate::table) fn is_drained(&self) -> bool {
         self.live == 0 && self.tombstones == 0
     }
 
     /// The generation of the newest entry or remembered deletion.
-    pub fn max_stamp(&self) -> Generation {
+    pub(in crate::table) fn max_stamp(&self) -> Generation {
         Generation(self.root.as_ref().map_or(0, |root| root.max_stamp()))
     }
 
     /// An estimate of the memory that the tree takes.
-    pub fn bytes(&self) -> u64 {
+    pub(in crate::table) fn bytes(&self) -> u64 {
         let entries = self.live + self.tombstones;
         self.live_bytes + entries * 28 + size_of::<Node>() as u64
     }
 
     /// Forgets deletions that need not be remembered any more.
-    pub fn drop_tombstones(&mut self, context: &WriteContext) {
+    pub(in crate::table) fn drop_tombstones(&mut self, context: &WriteContext) {
         if self.tombstones == 0 {
             return;
         }
