@@ -148,8 +148,7 @@ impl Uploader {
         };
         let (encoded, uploaded) = futures::future::join(encode, put).await;
         match (encoded, uploaded) {
-            (_, Err(e)) => Err(e),
-            (Err(e), Ok(_)) => Err(e),
+            (_, Err(e)) | (Err(e), Ok(_)) => Err(e),
             (Ok(()), Ok(uploaded)) => Ok(uploaded),
         }
     }

@@ -8,6 +8,7 @@ use backend_core::{KeyedStore, Result, StateBackend, TaskRestore, TaskScope};
 
 use crate::options::MemoryOptions;
 use crate::restore::restore;
+use crate::shared::Shared;
 use crate::store::MemoryStore;
 
 /// Keyed state in memory; snapshots go to a [`Storage`].
@@ -16,15 +17,6 @@ use crate::store::MemoryStore;
 #[derive(Clone, Debug)]
 pub struct MemoryBackend {
     shared: Shared,
-}
-
-/// What all stores of a backend have in common.
-#[derive(Clone, Debug)]
-pub(crate) struct Shared {
-    pub(crate) storage: Storage,
-    pub(crate) environment: SharedEnvironment,
-    pub(crate) runtime: IoRuntime,
-    pub(crate) options: MemoryOptions,
 }
 
 impl MemoryBackend {

@@ -13,6 +13,7 @@
 mod backend;
 mod options;
 mod restore;
+mod shared;
 mod snapshot;
 mod states;
 mod store;

@@ -8,7 +8,7 @@ use backend_core::lineage::Lineage;
 use backend_core::segment::{Clip, SegmentRef, SegmentSource, SegmentStream};
 use backend_core::{Error, ErrorKind, Generation, Result, TaskRestore, TaskScope};
 
-use crate::backend::Shared;
+use crate::shared::Shared;
 use crate::states::States;
 use crate::store::MemoryStore;
 

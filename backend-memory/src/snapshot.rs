@@ -16,7 +16,7 @@ use backend_core::{
 use bytes::Bytes;
 use tokio::sync::watch;
 
-use crate::backend::Shared;
+use crate::shared::Shared;
 use crate::states::States;
 
 /// What a snapshot knows about its task.

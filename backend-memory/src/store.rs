@@ -11,7 +11,7 @@ use backend_core::{
 };
 use tokio::sync::watch;
 
-use crate::backend::Shared;
+use crate::shared::Shared;
 use crate::snapshot::{self, Frozen};
 use crate::states::{States, wrong_kind, wrong_range};
 use crate::view::MemoryView;

@@ -6,7 +6,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Where time is read from.
 #[derive(Clone, Copy, Debug)]
-pub enum Clock {
+pub(crate) enum Clock {
     /// Time on the wall.
     Wall,
     /// CPU time of this thread.
@@ -17,7 +17,7 @@ pub enum Clock {
 
 impl Clock {
     /// Time since a fixed point.
-    pub fn now(self) -> Duration {
+    pub(crate) fn now(self) -> Duration {
         let id = match self {
             Self::Wall => ClockId::Monotonic,
             Self::ThreadCpu => ClockId::ThreadCPUTime,
@@ -30,15 +30,15 @@ impl Clock {
     }
 
     /// How long `work` takes, and what it gives.
-    pub fn time<T>(self, work: impl FnOnce() -> T) -> (Duration, T) {
+    pub(crate) fn time<T>(self, work: impl FnOnce() -> T) -> (Duration, T) {
         let started = self.now();
         let result = work();
-        (self.now() - started, result)
+        (self.now().checked_sub(started).unwrap(), result)
     }
 }
 
 /// Bytes of this process that are in memory, as Linux counts pages.
-pub fn resident_bytes() -> u64 {
+pub(crate) fn resident_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages = text
         .split_whitespace()
@@ -48,25 +48,25 @@ pub fn resident_bytes() -> u64 {
 }
 
 /// The median of some figures.
-pub fn median(mut figures: Vec<f64>) -> f64 {
+pub(crate) fn median(mut figures: Vec<f64>) -> f64 {
     assert!(!figures.is_empty(), "a median needs a figure");
     figures.sort_by(f64::total_cmp);
     figures[figures.len() / 2]
 }
 
 /// Nanoseconds an operation.
-pub fn nanos_each(time: Duration, operations: usize) -> f64 {
+pub(crate) fn nanos_each(time: Duration, operations: usize) -> f64 {
     time.as_nanos() as f64 / operations as f64
 }
 
 /// SplitMix64: the same numbers at every run.
 #[derive(Clone, Debug)]
-pub struct Numbers(pub u64);
+pub(crate) struct Numbers(pub u64);
 
 impl Numbers {
     /// The next number.
     #[inline]
-    pub fn draw(&mut self) -> u64 {
+    pub(crate) fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -76,7 +76,7 @@ impl Numbers {
 
     /// A number below `bound`.
     #[inline]
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
 }

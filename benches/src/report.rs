@@ -2,7 +2,7 @@
 
 /// One figure and what it may be.
 #[derive(Clone, Debug)]
-pub struct Figure {
+pub(crate) struct Figure {
     name: String,
     got: f64,
     target: f64,
@@ -13,11 +13,18 @@ pub struct Figure {
 
 /// All figures of a run.
 #[derive(Debug, Default)]
-pub struct Report(Vec<Figure>);
+pub(crate) struct Report(Vec<Figure>);
 
 impl Report {
     /// A figure that should be at most `target`.
-    pub fn at_most(&mut self, name: &str, got: f64, target: f64, unit: &'static str, note: String) {
+    pub(crate) fn at_most(
+        &mut self,
+        name: &str,
+        got: f64,
+        target: f64,
+        unit: &'static str,
+        note: String,
+    ) {
         self.push(Figure {
             name: name.to_owned(),
             got,
@@ -29,7 +36,7 @@ impl Report {
     }
 
     /// A figure that should be at least `target`.
-    pub fn at_least(
+    pub(crate) fn at_least(
         &mut self,
         name: &str,
         got: f64,
@@ -53,12 +60,12 @@ impl Report {
     }
 
     /// The number of figures that miss their target.
-    pub fn missed(&self) -> usize {
+    pub(crate) fn missed(&self) -> usize {
         self.0.iter().filter(|figure| !figure.holds()).count()
     }
 
     /// The number of figures.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 }

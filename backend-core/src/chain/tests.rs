@@ -145,7 +145,7 @@ impl Simulation {
             self.merge(&plan);
             self.merges += 1;
             // A check costs as much as a merge of everything.
-            if self.merges % 16 == 0 {
+            if self.merges.is_multiple_of(16) {
                 self.check();
             }
         }
@@ -330,7 +330,9 @@ fn state_that_vanishes_leaves_no_chain_behind() {
         (0..200).for_each(|i| s.put(random.below(20_000), i));
     });
     let keys: Vec<u64> = simulation.live.keys().copied().collect();
-    keys.into_iter().for_each(|key| simulation.delete(key));
+    for key in keys {
+        simulation.delete(key);
+    }
     simulation.snapshot();
     simulation.check();
     assert_eq!(simulation.chain.bytes(), 0, "{:?}", simulation.chain.runs());

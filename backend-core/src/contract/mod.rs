@@ -3,9 +3,11 @@
 mod backend;
 mod snapshot;
 mod store;
+mod task;
 mod view;
 
-pub use backend::{StateBackend, TaskRestore, TaskScope};
+pub use backend::StateBackend;
 pub use snapshot::{PendingSnapshot, SnapshotMode, SnapshotStats, TaskPart, TaskSnapshot, Trigger};
 pub use store::{EditFn, EditManyFn, KeyedStore, Pressure};
+pub use task::{TaskRestore, TaskScope};
 pub use view::StateView;

@@ -1,6 +1,8 @@
 //! The state of one task.
 
-use crate::contract::{PendingSnapshot, StateView, TaskScope, Trigger};
+use crate::contract::snapshot::{PendingSnapshot, Trigger};
+use crate::contract::task::TaskScope;
+use crate::contract::view::StateView;
 use crate::descriptor::{StateDescriptor, StateId};
 use crate::error::Result;
 use crate::fetch::Fetch;

@@ -80,12 +80,27 @@ pub(super) struct BlockBuilder {
     last_key: Vec<u8>,
     first_key: Vec<u8>,
     raw: Vec<u8>,
-    all_puts: bool,
-    one_schema: bool,
-    any_expiry: bool,
-    one_width: bool,
+    uses: Uses,
     shuffles: bool,
     blocks_until_choice: u32,
+}
+
+/// Which columns the entries so far need: the flags of the raw block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Uses(u8);
+
+impl Uses {
+    #[inline]
+    fn has(self, flag: u8) -> bool {
+        self.0 & flag != 0
+    }
+
+    #[inline]
+    fn note(&mut self, flag: u8, is_needed: bool) {
+        if is_needed {
+            self.0 |= flag;
+        }
+    }
 }
 
 /// A block as it is stored.
@@ -119,10 +134,7 @@ impl BlockBuilder {
             last_key: Vec::new(),
             first_key: Vec::new(),
             raw: Vec::new(),
-            all_puts: true,
-            one_schema: true,
-            any_expiry: false,
-            one_width: true,
+            uses: Uses::default(),
             shuffles: false,
             blocks_until_choice: 0,
         })
@@ -153,20 +165,25 @@ impl BlockBuilder {
         self.last_key.truncate(shared);
         self.last_key.extend_from_slice(&key[shared..]);
         self.ops.push(op_to_wire(entry.op));
-        self.one_schema &= is_first || self.schemas.last() == Some(&entry.schema.0);
+        let repeats = is_first || self.schemas.last() == Some(&entry.schema.0);
+        self.uses.note(HAS_SCHEMAS, !repeats);
         self.schemas.push(entry.schema.0);
-        self.any_expiry |= entry.expires_ms.is_some();
-        if self.any_expiry {
+        self.uses.note(HAS_EXPIRIES, entry.expires_ms.is_some());
+        if self.uses.has(HAS_EXPIRIES) {
             self.expiries.resize(self.ops.len() - 1, None);
             self.expiries.push(entry.expires_ms);
         }
         if entry.op == Op::Put {
             let length = entry.value.len() as u32;
-            self.one_width &= self.value_lengths.last().is_none_or(|last| *last == length);
+            let is_other = self
+                .value_lengths
+                .last()
+                .is_some_and(|last| *last != length);
+            self.uses.note(HAS_LENGTHS, is_other);
             self.value_lengths.push(length);
             self.values.extend_from_slice(entry.value);
         } else {
-            self.all_puts = false;
+            self.uses.note(HAS_OPS, true);
         }
     }
 
@@ -189,12 +206,7 @@ impl BlockBuilder {
         }
         self.expiries.clear();
         self.value_lengths.clear();
-        (
-            self.all_puts,
-            self.one_schema,
-            self.any_expiry,
-            self.one_width,
-        ) = (true, true, false, true);
+        self.uses = Uses::default();
         Ok(StoredBlock {
             first_key: &self.first_key,
             entries,
@@ -203,21 +215,18 @@ impl BlockBuilder {
 
     fn encode_raw(&mut self) {
         let width = self.value_lengths.first().copied().unwrap_or(0) as usize;
-        let shuffles = self.one_width
-            && (2..=SHUFFLE_WIDTH_MAX).contains(&width)
-            && self.chooses_shuffling(width);
+        let one_width = !self.uses.has(HAS_LENGTHS);
+        let shuffles =
+            one_width && (2..=SHUFFLE_WIDTH_MAX).contains(&width) && self.chooses_shuffling(width);
         let expiry_base = self.expiries.iter().flatten().min().copied().unwrap_or(0);
-        let mut flags = 0;
-        flags |= if self.all_puts { 0 } else { HAS_OPS };
-        flags |= if self.one_schema { 0 } else { HAS_SCHEMAS };
-        flags |= if self.any_expiry { HAS_EXPIRIES } else { 0 };
-        flags |= if self.one_width { 0 } else { HAS_LENGTHS };
-        flags |= if shuffles { IS_SHUFFLED } else { 0 };
-        let schema = if self.one_schema {
-            self.schemas.first().copied().unwrap_or(0)
-        } else {
-            0
-        };
+        let flags = self.uses.0 | if shuffles { IS_SHUFFLED } else { 0 };
+        let one_schema = !self.uses.has(HAS_SCHEMAS);
+        let schema = self
+            .schemas
+            .first()
+            .copied()
+            .filter(|_| one_schema)
+            .unwrap_or(0);
         let raw = &mut self.raw;
         raw.clear();
         raw.extend_from_slice(&[flags, schema, 0, 0]);
@@ -226,7 +235,7 @@ impl BlockBuilder {
             self.shared.len(),
             self.rests.len(),
             self.suffixes.len(),
-            if self.one_width { width } else { 0 },
+            if one_width { width } else { 0 },
         ] {
             raw.extend_from_slice(&(field as u32).to_le_bytes());
         }
@@ -235,19 +244,19 @@ impl BlockBuilder {
         raw.extend_from_slice(&self.shared);
         raw.extend_from_slice(&self.rests);
         raw.extend_from_slice(&self.suffixes);
-        if !self.all_puts {
+        if self.uses.has(HAS_OPS) {
             raw.extend_from_slice(&self.ops);
         }
-        if !self.one_schema {
+        if !one_schema {
             raw.extend_from_slice(&self.schemas);
         }
-        if self.any_expiry {
+        if self.uses.has(HAS_EXPIRIES) {
             for expiry in &self.expiries {
                 let delta = expiry.map_or(0, |ms| (ms - expiry_base).saturating_add(1));
                 put_varint(delta, raw);
             }
         }
-        if !self.one_width {
+        if !one_width {
             self.value_lengths
                 .iter()
                 .for_each(|length| put_varint(u64::from(*length), raw));

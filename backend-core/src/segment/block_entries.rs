@@ -154,10 +154,11 @@ impl BlockEntries {
         self.ops = take(if has(HAS_OPS) { count } else { 0 })?;
         self.schemas = take(if has(HAS_SCHEMAS) { count } else { 0 })?;
         let puts = if has(HAS_OPS) {
-            raw[self.ops.at..self.ops.end]
-                .iter()
-                .filter(|op| **op == 0)
-                .count()
+            count
+                - raw[self.ops.at..self.ops.end]
+                    .iter()
+                    .map(|op| usize::from(*op != 0))
+                    .sum::<usize>()
         } else {
             count
         };

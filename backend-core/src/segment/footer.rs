@@ -102,7 +102,7 @@ impl SegmentMeta {
     /// [`ErrorKind::Corrupt`] says where the object is damaged; [`ErrorKind::Unsupported`] for a
     /// version that this build does not know; [`ErrorKind::Mismatch`] if the object is another
     /// one than `location` names.
-    pub fn decode(location: SegmentLocation, bytes: &Bytes) -> Result<Self> {
+    pub fn decode(location: &SegmentLocation, bytes: &Bytes) -> Result<Self> {
         let name = location.object();
         let place = |e: Error| match &name {
             Some(name) => e.with("object", name),

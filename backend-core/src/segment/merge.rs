@@ -91,7 +91,7 @@ pub fn merge<S: BlockSource>(
     for head in &mut heads {
         step(head)?;
     }
-    let mut state = Prefix::default();
+    let mut prefix = Prefix::default();
     let mut key: Vec<u8> = Vec::new();
     loop {
         let live = heads.iter().filter_map(Head::current);
@@ -100,49 +100,50 @@ pub fn merge<S: BlockSource>(
         };
         key.clear();
         key.extend_from_slice(least.key);
-        state.enter(&key[..least.prefix_bytes]);
-        let at_key = |head: &Head<S>| head.current().is_some_and(|raw| raw.key == key);
-        // A prefix delete comes before the other entries of its key and namespace.
-        let mut any = None;
-        for index in (0..heads.len()).rev() {
-            let is_prefix_delete = |raw: RawEntry<'_>| raw.op == Op::DeletePrefix && raw.key == key;
-            if heads[index].current().is_some_and(is_prefix_delete) {
-                state.hides_below = state.hides_below.max(index);
-                any = any.or(Some(index));
-            }
-        }
-        if let Some(index) = any {
+        prefix.enter(&key[..least.prefix_bytes]);
+        let merged_op = if let Some(newest) = newest_at(&heads, &key, |op| op == Op::DeletePrefix) {
+            prefix.hides_below = newest;
             if !rules.reaches_bottom {
-                let raw = heads[index]
+                let raw = heads[newest]
                     .current()
                     .expect("the head was found at the key");
                 emit(&Entry::delete_prefix(raw.entry().key))?;
             }
-            for head in &mut heads {
-                if at_key(head) && head.current().is_some_and(|raw| raw.op == Op::DeletePrefix) {
-                    step(head)?;
-                }
-            }
-            continue;
-        }
-        let newest = heads
-            .iter()
-            .rposition(at_key)
-            .expect("some head is at the least key");
-        if newest >= state.hides_below {
+            Op::DeletePrefix
+        } else {
+            let newest = newest_at(&heads, &key, |_| true).expect("some head is at the least key");
             let raw = heads[newest]
                 .current()
                 .expect("the head was found at the key");
-            if let Some(entry) = kept(&raw.entry(), rules) {
+            if newest >= prefix.hides_below
+                && let Some(entry) = kept(&raw.entry(), rules)
+            {
                 emit(&entry)?;
             }
-        }
+            Op::Put
+        };
         for head in &mut heads {
-            if at_key(head) {
+            let is_merged = head.current().is_some_and(|raw| {
+                raw.key == key && (raw.op == Op::DeletePrefix) == (merged_op == Op::DeletePrefix)
+            });
+            if is_merged {
                 step(head)?;
             }
         }
     }
+}
+
+/// The newest head at `key` whose operation is `wanted`. A prefix delete comes before the other
+/// entries of its key and namespace.
+fn newest_at<S: BlockSource>(
+    heads: &[Head<S>],
+    key: &[u8],
+    wanted: impl Fn(Op) -> bool,
+) -> Option<usize> {
+    heads.iter().rposition(|head| {
+        head.current()
+            .is_some_and(|raw| raw.key == key && wanted(raw.op))
+    })
 }
 
 /// What is known about the key and namespace that the merge is at.

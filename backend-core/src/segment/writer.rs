@@ -233,11 +233,9 @@ impl Counts {
     /// What the deletes hide, in stored bytes: an average put for each of which nothing is
     /// known, and the rest scaled by how well this segment compressed.
     fn shadowed_bytes(&self, stored_bytes: u64) -> u64 {
-        let entry_bytes = if self.puts > 0 {
-            stored_bytes / self.puts
-        } else {
-            ENTRY_BYTES_GUESS
-        };
+        let entry_bytes = stored_bytes
+            .checked_div(self.puts)
+            .unwrap_or(ENTRY_BYTES_GUESS);
         let entry_bytes = entry_bytes.min(4 * ENTRY_BYTES_GUESS);
         let raw = u128::from(self.raw_bytes.max(1));
         let scaled = u128::from(self.hidden_raw_bytes) * u128::from(stored_bytes) / raw;
@@ -283,13 +281,12 @@ impl<'a> SegmentSplitter<'a> {
     /// As [`SegmentWriter::push`], and those of the sink.
     #[inline]
     pub fn push(&mut self, entry: &Entry<'_>, hidden_bytes: u64) -> Result<()> {
-        let writer = match &mut self.writer {
-            Some(writer) => writer,
-            None => {
-                let unique = (self.unique)();
-                self.writer
-                    .insert(SegmentWriter::new(self.options.clone(), unique)?)
-            }
+        let writer = if let Some(writer) = &mut self.writer {
+            writer
+        } else {
+            let unique = (self.unique)();
+            self.writer
+                .insert(SegmentWriter::new(self.options.clone(), unique)?)
         };
         writer.push(entry, hidden_bytes)?;
         if writer.bytes_so_far() >= self.options.segment_bytes_target {

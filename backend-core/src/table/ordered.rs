@@ -39,9 +39,9 @@ impl Table {
         self.clear(key, ctx);
         if !elements.is_empty() {
             self.change(key, true, ctx, |tree| {
-                elements
-                    .iter()
-                    .for_each(|element| tree.append(element, ctx));
+                for element in elements {
+                    tree.append(element, ctx);
+                }
             });
         }
     }
@@ -144,7 +144,7 @@ impl Table {
         ctx: &WriteContext,
     ) {
         self.change(key, value.is_some(), ctx, |tree| {
-            tree.load(sub_key, value, stamp)
+            tree.load(sub_key, value, stamp);
         });
     }
 

@@ -11,7 +11,7 @@ use crate::report::Report;
 const VALUES_BELOW: u64 = 1_000_000;
 
 /// Measures everything at `entries` entries, and what depends on size at other sizes, too.
-pub fn run(entries: u64, rounds: usize) -> Result<Report> {
+pub(crate) fn run(entries: u64, rounds: usize) -> Result<Report> {
     let mut report = Report::default();
     println!("{entries} entries of 8-byte keys 0..n and 8-byte values below {VALUES_BELOW}");
     operations::measure(&mut report, entries, rounds)?;

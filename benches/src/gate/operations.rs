@@ -38,7 +38,7 @@ const CONTEXT: WriteContext = WriteContext {
 };
 
 /// Measures single operations.
-pub fn measure(report: &mut Report, entries: u64, rounds: usize) -> Result<()> {
+pub(super) fn measure(report: &mut Report, entries: u64, rounds: usize) -> Result<()> {
     at_size(report, entries, rounds, false)?;
     at_size(report, SMALL.min(entries), rounds, true)
 }
@@ -88,7 +88,7 @@ fn fill(table: &mut Table, entries: u64) -> Result<Duration> {
             let value = numbers.below(VALUES_BELOW).to_le_bytes();
             table.put(&key_of(key)?, &value, &CONTEXT);
         }
-        worst = worst.max(Clock::ThreadCpu.now() - started);
+        worst = worst.max(Clock::ThreadCpu.now().checked_sub(started).unwrap());
     }
     Ok(worst)
 }

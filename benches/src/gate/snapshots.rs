@@ -20,7 +20,7 @@ use crate::report::Report;
 const INCREMENTS: u64 = 13;
 
 /// Measures snapshots at `entries`, and their pause at other sizes, too.
-pub fn measure(report: &mut Report, entries: u64) -> Result<()> {
+pub(super) fn measure(report: &mut Report, entries: u64) -> Result<()> {
     println!("\nsnapshots, local directory, one thread encodes");
     for size in [10_000, 100_000, 1_000_000, entries, 2 * entries] {
         let mut job = Job::filled(size)?;

@@ -10,7 +10,7 @@ use stateline::prelude::*;
 use stateline::{Error, ErrorKind, Result, SnapshotId, SnapshotStats, TaskSnapshot, owner_of};
 
 use crate::demo::operators::{Operator, Results};
-use crate::demo::report::Report;
+use crate::demo::report::{Recovery, Report};
 use crate::demo::source::Source;
 use crate::demo::task::{Acknowledgement, Message, Record, Restores, Tasks};
 
@@ -19,18 +19,6 @@ pub(crate) const JOB: &str = "daily-active-aircraft";
 
 /// Events that the router gathers before it hands them to the tasks.
 const EVENTS_PER_BATCH: u64 = 500;
-
-/// What a restart read.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Recovery {
-    pub(crate) snapshot: u64,
-    pub(crate) epoch: u64,
-    pub(crate) position: u64,
-    pub(crate) segments: u64,
-    pub(crate) bytes: u64,
-    pub(crate) reads: u64,
-    pub(crate) took: Duration,
-}
 
 /// A running job. Dropping it loses all that is not in a confirmed snapshot.
 #[derive(Debug)]

@@ -7,7 +7,17 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use stateline::{SnapshotId, SnapshotStats};
 
-use crate::demo::job::Recovery;
+/// What a restart read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recovery {
+    pub(crate) snapshot: u64,
+    pub(crate) epoch: u64,
+    pub(crate) position: u64,
+    pub(crate) segments: u64,
+    pub(crate) bytes: u64,
+    pub(crate) reads: u64,
+    pub(crate) took: Duration,
+}
 
 /// How much is printed, and for whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +77,7 @@ impl Report {
         self.bar.finish_and_clear();
         match self.audience {
             Audience::Machine => {
-                self.record(&json!({"kind": "verdict", "equal": is_equal, "text": text}))
+                self.record(&json!({"kind": "verdict", "equal": is_equal, "text": text}));
             }
             Audience::Person | Audience::Script if self.colours => {
                 let colour = if is_equal { 32 } else { 31 };

@@ -167,9 +167,9 @@ fn handle(
             }
         }
         Message::Confirmed(snapshot) => {
-            operators
-                .iter_mut()
-                .for_each(|operator| operator.store.confirm(snapshot));
+            for operator in operators {
+                operator.store.confirm(snapshot);
+            }
         }
         Message::Finish(answer) => {
             let mut results = Results::default();

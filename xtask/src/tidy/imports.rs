@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::tidy::source::{SourceFile, code_of};
 
+/// How often a name is followed from one re-export to the next.
+const REEXPORTS_MAX: u32 = 8;
+
 pub(crate) fn check(files: &[SourceFile], faults: &mut Vec<String>) {
     let mut crates: BTreeMap<&str, Vec<&SourceFile>> = BTreeMap::new();
     for file in files.iter().filter(|file| !file.is_test()) {
@@ -43,7 +46,7 @@ fn graph<'f>(files: &[&'f SourceFile]) -> BTreeMap<&'f str, BTreeSet<&'f str>> {
     for (module, file) in &modules {
         let imports = uses(file)
             .iter()
-            .filter_map(|path| resolve(path, module, &modules))
+            .filter_map(|path| resolve(path, module, &modules, REEXPORTS_MAX))
             .filter(|target| *target != file.path)
             .collect();
         graph.insert(&*file.path, imports);
@@ -104,6 +107,7 @@ fn resolve<'f>(
     path: &str,
     module: &str,
     modules: &BTreeMap<String, &'f SourceFile>,
+    reexports_left: u32,
 ) -> Option<&'f str> {
     let mut parts: Vec<&str> = path.split("::").collect();
     let mut base: Vec<&str> = match parts[0] {
@@ -128,7 +132,11 @@ fn resolve<'f>(
     }
     let file = modules.get(&base[..length].join("::"))?;
     let name = base.get(length)?;
-    reexported(file, name, &base[..length].join("::"), modules).or(Some(&file.path))
+    let here = base[..length].join("::");
+    let found = reexports_left
+        .checked_sub(1)
+        .and_then(|left| reexported(file, name, &here, modules, left));
+    found.or(Some(&file.path))
 }
 
 /// Where `name` of the module in `file` comes from, if it is re-exported there.
@@ -137,6 +145,7 @@ fn reexported<'f>(
     name: &str,
     module: &str,
     modules: &BTreeMap<String, &'f SourceFile>,
+    reexports_left: u32,
 ) -> Option<&'f str> {
     let mut statement = String::new();
     for line in &file.lines {
@@ -167,7 +176,7 @@ fn reexported<'f>(
         } else {
             format!("self::{found}")
         };
-        return resolve(&path, module, modules);
+        return resolve(&path, module, modules, reexports_left);
     }
     None
 }

@@ -8,8 +8,6 @@ mod source;
 
 use std::path::Path;
 
-use self::source::SourceFile;
-
 /// All faults below `root`, each a line that begins with its place.
 ///
 /// # Errors

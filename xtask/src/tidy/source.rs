@@ -60,19 +60,13 @@ pub(crate) fn code_of(line: &str) -> String {
             '\'' if !in_text => {
                 // A character that is a quote or a brace would confuse what follows.
                 let mut ahead = chars.clone();
-                let first = ahead.next();
-                let second = ahead.next();
-                if first == Some('\\') || second == Some('\'') {
-                    for skipped in chars.by_ref() {
-                        if skipped == '\'' {
-                            break;
-                        }
-                        if skipped == '\\' {
-                            continue;
-                        }
+                match (ahead.next(), ahead.next()) {
+                    (Some('\\'), Some(_)) => {
+                        ahead.find(|c| *c == '\'');
+                        chars = ahead;
                     }
-                } else {
-                    code.push('\'');
+                    (Some(_), Some('\'')) => chars = ahead,
+                    _ => code.push('\''),
                 }
             }
             '/' if !in_text && chars.peek() == Some(&'/') => break,

@@ -62,16 +62,6 @@ impl Leaf {
         self.tombstones
     }
 
-    pub(super) fn live(&self) -> u64 {
-        (self.cells.len() - self.tombstones as usize) as u64
-    }
-
-    /// The memory that the leaf takes.
-    pub(super) fn memory_bytes(&self) -> u64 {
-        let shared: usize = self.shared.iter().map(Bytes::len).sum();
-        (self.cells.capacity() * size_of::<Cell>() + self.bytes.capacity() + shared) as u64
-    }
-
     pub(super) fn max_stamp(&self) -> u32 {
         self.cells.iter().map(|cell| cell.stamp).max().unwrap_or(0)
     }
@@ -138,20 +128,18 @@ impl Leaf {
                     self.cells[index] = cell;
                     self.compact_if_due();
                 }
-                match was_live {
-                    Some(old) => Change {
-                        live_bytes: value.len() as i64 - old as i64,
-                        ..Change::default()
-                    },
-                    None => {
-                        self.tombstones -= 1;
-                        let live_bytes = (key.len() + value.len()) as i64;
-                        Change {
-                            live: 1,
-                            tombstones: -1,
-                            live_bytes,
-                        }
-                    }
+                let Some(old) = was_live else {
+                    self.tombstones -= 1;
+                    let live_bytes = (key.len() + value.len()) as i64;
+                    return Change {
+                        live: 1,
+                        tombstones: -1,
+                        live_bytes,
+                    };
+                };
+                Change {
+                    live_bytes: value.len() as i64 - old as i64,
+                    ..Change::default()
                 }
             }
             Err(index) => {

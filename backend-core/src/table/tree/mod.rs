@@ -152,11 +152,6 @@ impl Tree {
         self.live == 0 && self.tombstones == 0
     }
 
-    /// The generation of the newest entry or remembered deletion.
-    pub(in crate::table) fn max_stamp(&self) -> Generation {
-        Generation(self.root.as_ref().map_or(0, |root| root.max_stamp()))
-    }
-
     /// An estimate of the memory that the tree takes.
     pub(in crate::table) fn bytes(&self) -> u64 {
         let entries = self.live + self.tombstones;

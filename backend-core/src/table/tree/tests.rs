@@ -13,6 +13,8 @@ fn context(generation: u32, covered: u32, anchor: u32) -> WriteContext {
     }
 }
 
+type Model = BTreeMap<Vec<u8>, Vec<u8>>;
+
 #[derive(Clone, Debug)]
 enum Step {
     Put(Vec<u8>, usize),
@@ -37,8 +39,8 @@ proptest! {
     #[test]
     fn tree_agrees_with_a_map(steps in steps()) {
         let mut tree = Tree::new();
-        let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
-        let mut frozen: Vec<(Tree, BTreeMap<Vec<u8>, Vec<u8>>)> = Vec::new();
+        let mut model = Model::new();
+        let mut frozen: Vec<(Tree, Model)> = Vec::new();
         let mut generation = 1;
         for step in steps {
             let context = context(generation, 0, generation - 1);
@@ -146,6 +148,13 @@ fn emptied_tree_keeps_no_nodes() {
     assert!(tree.root.is_none());
 }
 
+fn leaves(node: &Node) -> usize {
+    match node {
+        Node::Leaf(_) => 1,
+        Node::Inner(inner) => inner.children.iter().map(|child| leaves(&child.node)).sum(),
+    }
+}
+
 #[test]
 fn removals_leave_no_empty_shells() {
     let mut tree = Tree::new();
@@ -154,12 +163,6 @@ fn removals_leave_no_empty_shells() {
     (0..20_000_u32)
         .filter(|n| n % 100 != 0)
         .for_each(|n| tree.remove(&n.to_be_bytes(), &context));
-    fn leaves(node: &Node) -> usize {
-        match node {
-            Node::Leaf(_) => 1,
-            Node::Inner(inner) => inner.children.iter().map(|child| leaves(&child.node)).sum(),
-        }
-    }
     let count = tree.root.as_ref().map_or(0, |root| leaves(root));
     assert!(count <= 20, "200 entries lie in {count} leaves");
 }

@@ -1,4 +1,5 @@
-use std::collections::BTreeMap;
+mod merging;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -221,111 +222,9 @@ proptest! {
         let entries = in_order(entries);
         let segment = write(small(), &entries);
         prop_assert_eq!(&read_all(&segment.meta, &segment.bytes).expect("the segment is whole"), &entries);
-        let decoded = SegmentMeta::decode(segment.meta.location.clone(), &segment.bytes);
+        let decoded = SegmentMeta::decode(&segment.meta.location, &segment.bytes);
         prop_assert_eq!(decoded.expect("the footer is whole"), segment.meta);
     }
-
-    #[test]
-    fn merge_applies_segments_in_their_order(
-        segments in prop::collection::vec(prop::collection::vec(any_entry(), 1..60), 1..6),
-        reaches_bottom in any::<bool>(),
-    ) {
-        let segments: Vec<Vec<Owned>> = segments.into_iter().map(in_order).collect();
-        let rules = MergeRules { reaches_bottom, now_ms: 4 };
-        let below = vec![in_order(vec![Owned::put([1], [1], b"below"), Owned::put([2], [], b"below")])];
-        let merged = merge_all(&segments, rules);
-        // On top of older entries, the merged run does what its inputs do one after the other.
-        let older = if reaches_bottom { vec![] } else { below };
-        let expected = apply(&older, &segments, 4);
-        let found = apply(&older, &[merged.clone()], 4);
-        prop_assert_eq!(found, expected);
-        if reaches_bottom {
-            prop_assert!(merged.iter().all(|entry| entry.op == Op::Put));
-        }
-        prop_assert_eq!(in_order(merged.clone()), merged, "the output is in order");
-    }
-}
-
-/// Key, namespace and sub-key of an entry.
-type Place = (u32, Vec<u8>, Vec<u8>, Vec<u8>);
-
-/// What is live after applying segments, the rules taken word by word.
-fn apply(
-    older: &[Vec<Owned>],
-    segments: &[Vec<Owned>],
-    now_ms: u64,
-) -> BTreeMap<Place, (Vec<u8>, u8)> {
-    let mut live = BTreeMap::new();
-    for segment in older.iter().chain(segments) {
-        for entry in segment.iter().filter(|entry| entry.op == Op::DeletePrefix) {
-            live.retain(|(state, key, namespace, _): &Place, _| {
-                (*state, key, namespace) != (entry.state, &entry.key, &entry.namespace)
-            });
-        }
-        for entry in segment {
-            let place = (
-                entry.state,
-                entry.key.clone(),
-                entry.namespace.clone(),
-                entry.sub_key.clone(),
-            );
-            match entry.op {
-                Op::Put if entry.expires_ms.is_none_or(|ms| ms > now_ms) => {
-                    live.insert(place, (entry.value.clone(), entry.schema));
-                }
-                Op::Put | Op::Delete => {
-                    live.remove(&place);
-                }
-                Op::DeletePrefix => {}
-            }
-        }
-    }
-    live
-}
-
-struct Blocks(std::vec::IntoIter<BlockEntries>);
-
-impl BlockSource for Blocks {
-    fn next_block(&mut self) -> Result<Option<BlockEntries>> {
-        Ok(self.0.next())
-    }
-}
-
-fn merge_all(segments: &[Vec<Owned>], rules: MergeRules) -> Vec<Owned> {
-    let runtime = crate::runtime::IoRuntime::new(1).expect("a thread");
-    let sources = segments
-        .iter()
-        .map(|entries| {
-            let segment = write(small(), entries);
-            let source = SegmentSource::of_bytes(segment.bytes);
-            let mut stream =
-                SegmentStream::new(Arc::new(segment.meta), source, KeySpan::default(), (0, 255));
-            let blocks = runtime.run(async move {
-                let mut blocks = Vec::new();
-                while let Some(block) = stream.next_block().await? {
-                    blocks.push(block);
-                }
-                Ok(blocks)
-            });
-            Blocks(
-                futures::executor::block_on(blocks)
-                    .expect("the segment is whole")
-                    .into_iter(),
-            )
-        })
-        .collect();
-    let mut merged = Vec::new();
-    merge(
-        sources,
-        rules,
-        |_, _| Ok(true),
-        |entry| {
-            merged.push(Owned::of(entry));
-            Ok(())
-        },
-    )
-    .expect("the sources are whole");
-    merged
 }
 
 #[test]
@@ -344,7 +243,7 @@ fn every_flipped_bit_is_found() {
         );
         assert_eq!(e.fact("object"), Some("inline segment"), "bit {bit}: {e}");
         // With nothing but the object itself, it is read as it was, or refused.
-        if let Ok(meta) = SegmentMeta::decode(segment.meta.location.clone(), &damaged) {
+        if let Ok(meta) = SegmentMeta::decode(&segment.meta.location, &damaged) {
             let unproven = SegmentMeta {
                 digest: meta.digest,
                 ..meta
@@ -363,7 +262,7 @@ fn every_truncation_is_found() {
         let cut = segment.bytes.slice(..len);
         let e = read_all(&segment.meta, &cut).expect_err("bytes are missing");
         assert_eq!(e.kind(), ErrorKind::Corrupt, "{len} bytes: {e}");
-        let e = SegmentMeta::decode(segment.meta.location.clone(), &cut).expect_err("no tail");
+        let e = SegmentMeta::decode(&segment.meta.location, &cut).expect_err("no tail");
         assert_eq!(e.kind(), ErrorKind::Corrupt, "{len} bytes: {e}");
     }
 }
@@ -539,9 +438,9 @@ fn long_streams_become_several_segments() {
     );
     let mut splitter =
         SegmentSplitter::new(options, (Generation(1), Generation(1)), unique, &mut sink);
-    entries
-        .iter()
-        .for_each(|entry| splitter.push(&entry.entry(), 0).expect("in order"));
+    for entry in &entries {
+        splitter.push(&entry.entry(), 0).expect("in order");
+    }
     splitter.finish().expect("the sink takes all");
     assert!(finished.len() > 2, "{} segments", finished.len());
     let read: Vec<Owned> = finished
