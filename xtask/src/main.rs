@@ -30,7 +30,10 @@ fn main() -> ExitCode {
         ["test"] => steps::test(),
         ["doc"] => steps::doc(),
         ["demo"] => steps::demo(),
-        ["doctor"] => steps::doctor(),
+        ["doctor"] => {
+            steps::doctor();
+            Ok(())
+        }
         [] | ["help" | "--help" | "-h"] => {
             print!("{HELP}");
             return ExitCode::SUCCESS;

@@ -11,9 +11,12 @@ const PROFILE: &str = "ci";
 /// The packages whose features are compiled alone, with their features.
 const FEATURES: [(&str, &[&str]); 1] = [("stateline", &["memory"])];
 
+/// One step.
+type Step = fn() -> Outcome;
+
 /// All steps in order; the first that fails ends it.
 pub(crate) fn ci() -> Outcome {
-    let steps: [(&str, fn() -> Outcome); 7] = [
+    let steps: [(&str, Step); 7] = [
         ("fmt", fmt),
         ("tidy", tidy),
         ("clippy", clippy),
@@ -51,7 +54,9 @@ pub(crate) fn tidy() -> Outcome {
         println!("tidy");
         return Ok(());
     }
-    faults.iter().for_each(|fault| println!("{fault}"));
+    for fault in &faults {
+        println!("{fault}");
+    }
     Err(format!("{} faults", faults.len()))
 }
 
@@ -144,7 +149,7 @@ fn deny() -> Outcome {
     Ok(())
 }
 
-pub(crate) fn doctor() -> Outcome {
+pub(crate) fn doctor() {
     let needs: [(&str, &str, &[&str], &str); 5] = [
         (
             "cargo fmt",
@@ -185,7 +190,6 @@ pub(crate) fn doctor() -> Outcome {
         };
         println!("{what:<16}{verdict}");
     }
-    Ok(())
 }
 
 /// Adds a component of the toolchain if it is missing.
