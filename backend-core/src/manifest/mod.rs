@@ -1,6 +1,6 @@
 //! Manifests: one object a snapshot, written once, and readable in part.
 //!
-//! The bytes are in `docs/format-manifest.md`; [`Manifest`] is what they mean.
+//! The bytes are in `docs/format.md`; [`Manifest`] is what they mean.
 
 mod check;
 mod codec;
