@@ -17,8 +17,8 @@ use crate::segment::{
 use crate::storage::Storage;
 use crate::upload::{EntrySink, RunSpec, Uploader};
 
-/// How often a merge whose snapshot went by is tried again, each time with twice the slack.
-const TRIES: u32 = 4;
+/// How often a merge whose snapshot went by is tried again, each time for a later one.
+const TRIES: u32 = 6;
 
 /// Merges the chain of one task.
 #[derive(Clone, Debug)]
@@ -36,34 +36,50 @@ pub struct Compactor {
 }
 
 impl Compactor {
-    /// Carries out the next merge that the chain needs, if it needs one and nobody else is at
-    /// it; names carry `epoch`. Says whether there was one.
+    /// Carries out the merges that the chain needs, one after the other, until it needs no more
+    /// or about `bytes_max` have been read. If somebody else is at it, it waits if `waits`, and
+    /// leaves it to them if not. Names carry `epoch`. Says how many there were.
     ///
     /// # Errors
     /// Those of the store. The chain stays as it is, and the merge is tried again after the next
     /// snapshot.
-    pub async fn step(&self, epoch: Epoch) -> Result<bool> {
-        let Some(claim) = self.lineage.claim_merge(self.range) else {
-            return Ok(false);
+    pub async fn run(&self, epoch: Epoch, bytes_max: u64, waits: bool) -> Result<u32> {
+        let turn = self.lineage.turn();
+        let _turn = if waits {
+            turn.lock().await
+        } else if let Ok(held) = turn.try_lock() {
+            held
+        } else {
+            return Ok(0);
         };
-        let mut slack = 0;
-        for _ in 0..TRIES {
-            if self.merge_once(&claim, epoch, slack).await? == MergeOutcome::Staged {
-                return Ok(true);
+        let mut merges = 0;
+        let mut bytes = 0;
+        while bytes < bytes_max {
+            let Some(claim) = self.lineage.claim_merge(self.range) else {
+                break;
+            };
+            bytes += claim.plan().input_bytes().max(1);
+            if !self.merge(&claim, epoch).await? {
+                break;
             }
-            slack = 2 * slack + 1;
+            merges += 1;
         }
-        Ok(true)
+        Ok(merges)
     }
 
-    async fn merge_once(
-        &self,
-        claim: &MergeClaim,
-        epoch: Epoch,
-        slack: u64,
-    ) -> Result<MergeOutcome> {
+    /// Carries out one merge; whether a snapshot can still refer to it.
+    async fn merge(&self, claim: &MergeClaim, epoch: Epoch) -> Result<bool> {
+        for _ in 0..TRIES {
+            if self.merge_once(claim, epoch).await? == MergeOutcome::Staged {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    async fn merge_once(&self, claim: &MergeClaim, epoch: Epoch) -> Result<MergeOutcome> {
         let plan = claim.plan().clone();
-        let from = claim.output_id(slack);
+        let from = claim.output_id();
         let spec = RunSpec {
             epoch,
             snapshot: from,
@@ -122,24 +138,41 @@ fn run_merge(
         start: span.start.as_deref().map(|start| prefix_of(start).into()),
         end: span.end.clone(),
     };
-    let runs = plan.inputs.chunk_by(|a, b| a.run == b.run);
+    // A segment may hold more than its reference counts: what the clip leaves out belongs to
+    // other tasks, or was overwritten by one that this task took over from.
+    let runs: Vec<&[SegmentRef]> = plan
+        .inputs
+        .chunk_by(|a, b| a.run == b.run && a.clip == b.clip)
+        .collect();
+    let clips: Vec<Option<Clip>> = runs
+        .iter()
+        .map(|run| {
+            run[0]
+                .clip
+                .intersect(plan.clip)
+                .map(|range| Clip::new(range, hasher))
+        })
+        .collect();
     let sources = runs
+        .iter()
         .map(|run| open_run(run, storage, runtime, &read_span, plan.clip))
         .collect();
     let rules = MergeRules {
         reaches_bottom: plan.reaches_bottom(),
         now_ms,
     };
-    let clip = Clip::new(plan.clip, hasher);
     merge(
         sources,
         rules,
-        |entry, key| {
+        |source, entry, key| {
             // A prefix delete before the span hides what the span holds of its key.
             let starts_before = span.start.as_deref().is_some_and(|start| key < start);
             let in_span = (!starts_before || entry.op == Op::DeletePrefix)
                 && span.end.as_deref().is_none_or(|end| key < end);
-            Ok(in_span && clip.admits(&entry.key)?)
+            match &clips[source] {
+                Some(clip) => Ok(in_span && clip.admits(&entry.key)?),
+                None => Ok(false),
+            }
         },
         |entry| sink(entry, 0),
     )

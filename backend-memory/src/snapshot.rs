@@ -19,6 +19,10 @@ use tokio::sync::watch;
 use crate::shared::Shared;
 use crate::states::States;
 
+/// The bytes that merges may read behind each snapshot, so that they keep up without taking the
+/// disk or the network for themselves.
+const MERGED_BYTES_PER_SNAPSHOT: u64 = 256 << 20;
+
 /// What a snapshot knows about its task.
 #[derive(Debug)]
 pub(crate) struct Task {
@@ -39,21 +43,25 @@ impl Task {
         }
     }
 
-    /// Merges what the chain needs, behind the snapshot that has just become durable. A failure
-    /// costs nothing but the merge, which is due again after the next snapshot.
-    fn compact(&self, mut open: watch::Receiver<()>) {
-        let compactor = Compactor {
+    fn compactor(&self) -> Compactor {
+        Compactor {
             uploader: self.uploader(),
             lineage: self.lineage.clone(),
             task: self.scope.task,
             range: self.scope.range,
             hasher: self.scope.hasher,
-        };
+        }
+    }
+
+    /// Merges what the chain needs, behind the snapshot that has just become durable. A failure
+    /// costs nothing but the merge, which is due again after the next snapshot.
+    fn compact(&self, mut open: watch::Receiver<()>) {
+        let compactor = self.compactor();
         let epoch = self.trigger.epoch;
         self.shared.runtime.spawn(async move {
             tokio::select! {
                 _ = open.changed() => {}
-                _ = compactor.step(epoch) => {}
+                _ = compactor.run(epoch, MERGED_BYTES_PER_SNAPSHOT, false) => {}
             }
         });
     }
@@ -152,6 +160,14 @@ async fn write_now(task: &Task, frozen: Frozen) -> Result<TaskSnapshot> {
         descriptors,
         tables,
     } = frozen;
+    if task.lineage.is_overdue() {
+        // Snapshots come faster than merges: this one waits, so that chains stay bounded. If the
+        // merge fails, the snapshot only has one more run.
+        let _ = task
+            .compactor()
+            .run(task.trigger.epoch, MERGED_BYTES_PER_SNAPSHOT, true)
+            .await;
+    }
     let delta = generation.start_write(task.trigger.id);
     let uploaded = upload(task, &descriptors, tables, &generation, &delta).await?;
     let stats = SnapshotStats {

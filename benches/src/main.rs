@@ -26,12 +26,19 @@ enum Command {
         /// Rounds of each figure; the median counts.
         #[arg(long, default_value_t = 7)]
         rounds: usize,
+        /// Measures one part only.
+        #[arg(long)]
+        only: Option<gate::Part>,
     },
 }
 
 fn main() -> std::process::ExitCode {
-    let Command::Gate { entries, rounds } = Arguments::parse().command;
-    match gate::run(entries, rounds) {
+    let Command::Gate {
+        entries,
+        rounds,
+        only,
+    } = Arguments::parse().command;
+    match gate::run(entries, rounds, only) {
         Ok(report) => {
             println!(
                 "\n{} of {} figures hold",

@@ -80,6 +80,14 @@ impl ChainPolicy {
         }
     }
 
+    /// Whether merges lag so far behind that the next snapshot had better wait for them: there
+    /// are more runs above the base than the policy allows, and a fanout more.
+    pub fn is_overdue(&self, chain: &Chain) -> bool {
+        let runs = chain.runs();
+        let above = runs.iter().filter(|run| run.tier != Tier::BASE).count();
+        above > (self.runs_max + self.fanout) as usize
+    }
+
     /// The next merge that `chain` needs, of a task that owns `range`.
     pub fn plan(&self, chain: &Chain, range: HashRange) -> Option<MergePlan> {
         let runs = chain.runs();
@@ -88,15 +96,18 @@ impl ChainPolicy {
         if above.is_empty() {
             return None;
         }
-        if let Some(upto) = merged_upto(chain, &bases, &above) {
-            return Some(base_step(chain, &bases[0], &above, upto));
+        let base = whole_base(chain, &bases, range);
+        if let Some(base) = base
+            && let Some(upto) = merged_upto(chain, base, &above)
+        {
+            return Some(base_step(chain, base, &above, upto));
         }
         let charged: u64 = above.iter().map(|run| run.bytes + run.shadowed_bytes).sum();
         let base_bytes: u64 = bases.iter().map(|run| run.bytes).sum();
         if charged > base_bytes / 100 * u64::from(self.dead_percent_max) {
-            return Some(match &bases[..] {
-                [base] => base_step(chain, base, &above, generation_max(chain, &above)),
-                _ => whole(chain, range),
+            return Some(match base {
+                Some(base) => base_step(chain, base, &above, generation_max(chain, &above)),
+                None => whole(chain, range),
             });
         }
         self.tier_merge(chain, &above, range)
@@ -123,10 +134,20 @@ impl ChainPolicy {
     }
 }
 
+/// The base, if there is one for all of the task's range. After a rescale, parts of the range
+/// come from different tasks, whose generations say nothing about each other.
+fn whole_base<'r>(chain: &Chain, bases: &'r [Run], range: HashRange) -> Option<&'r Run> {
+    let [base] = bases else { return None };
+    let files = &chain.refs()[base.span.clone()];
+    files
+        .iter()
+        .all(|file| file.clip.covers(range))
+        .then_some(base)
+}
+
 /// The generation that a merge into the base, once begun, works up to: some files of the base
 /// hold it, and runs up to it are still there.
-fn merged_upto(chain: &Chain, bases: &[Run], above: &[Run]) -> Option<Generation> {
-    let [base] = bases else { return None };
+fn merged_upto(chain: &Chain, base: &Run, above: &[Run]) -> Option<Generation> {
     let upto = chain.refs()[base.span.clone()]
         .iter()
         .map(|s| s.meta.generations.1)

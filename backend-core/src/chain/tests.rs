@@ -396,3 +396,25 @@ fn two_parts_of_a_rescale_keep_their_order_and_get_their_own_runs() {
     assert!(plan.reaches_bottom());
     assert_eq!(plan.inputs.len(), 5, "several bases become one");
 }
+
+#[test]
+fn base_of_a_part_of_the_range_is_never_taken_for_a_merge_in_progress() {
+    let mut simulation = Simulation::default();
+    let content = |key: u64| Content::from([(key, Some(1))]);
+    // Of one old task a base with many generations is left, of the other one a young run alone.
+    let mut base = simulation.segment(content(1), Tier::BASE, 0, (1, 50));
+    base.clip = HashRange::of_task(0, 2);
+    let mut run = simulation.segment(content(2), Tier(0), 1, (7, 7));
+    run.clip = HashRange::of_task(1, 2);
+    let mut chain = Chain::default();
+    chain.append(&[base, run]);
+    let plan = ChainPolicy::default()
+        .plan(&chain, HashRange::ALL)
+        .expect("the run is too large");
+    assert_eq!(
+        (plan.inputs.len(), plan.replaces.len()),
+        (2, 2),
+        "all of it becomes one base"
+    );
+    assert_eq!(plan.clip, HashRange::ALL);
+}

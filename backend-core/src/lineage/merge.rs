@@ -7,10 +7,13 @@
 use std::sync::Arc;
 
 use super::{Lineage, State};
-use crate::chain::MergePlan;
+use crate::chain::{Chain, MergePlan};
 use crate::ids::SnapshotId;
 use crate::range::HashRange;
 use crate::segment::SegmentRef;
+
+/// A merge during which more snapshots begin is given up, and then made before the next one.
+const SLACK_MAX: u64 = 16;
 
 /// A finished merge that waits for the snapshot that may refer to it.
 #[derive(Debug)]
@@ -38,13 +41,20 @@ pub enum MergeOutcome {
 }
 
 impl Lineage {
-    /// The next merge that the chain needs, unless one is under way or waits for a snapshot.
+    /// Whether merges lag so far behind that the next snapshot had better wait for them.
+    pub fn is_overdue(&self) -> bool {
+        let state = self.state.lock();
+        self.policy.is_overdue(&state.chain_to_be())
+    }
+
+    /// The next merge that the chain needs, with those that wait for a snapshot taken as done;
+    /// `None` if there is none, or one is under way.
     pub fn claim_merge(&self, range: HashRange) -> Option<MergeClaim> {
         let mut state = self.state.lock();
-        if state.merging || state.staged.is_some() {
+        if state.merging {
             return None;
         }
-        let plan = self.policy.plan(&state.chain, range)?;
+        let plan = self.policy.plan(&state.chain_to_be(), range)?;
         let run = plan.run.unwrap_or_else(|| state.take_run());
         state.merging = true;
         drop(state);
@@ -68,19 +78,33 @@ impl MergeClaim {
     }
 
     /// The id for the names of the outputs: above that of every snapshot whose write has begun,
-    /// by `slack` more than need be.
-    pub fn output_id(&self, slack: u64) -> SnapshotId {
-        let started = self.lineage.state.lock().started;
-        SnapshotId(started.0.saturating_add(1).saturating_add(slack))
+    /// by as many as lately began during a merge, and not below that of a merge which waits
+    /// already, because this one enters the chain behind it.
+    pub fn output_id(&self) -> SnapshotId {
+        let state = self.lineage.state.lock();
+        let first = SnapshotId(
+            state
+                .started
+                .0
+                .saturating_add(1)
+                .saturating_add(state.slack),
+        );
+        state
+            .staged
+            .back()
+            .map_or(first, |waiting| waiting.from.max(first))
     }
 
-    /// Hands in `outputs`, which are durable and whose names carry `from`.
+    /// Hands in `outputs`, which are durable and whose names carry `from`. If that is too late,
+    /// the next [`MergeClaim::output_id`] leaves more time.
     pub fn stage(&self, outputs: Vec<SegmentRef>, from: SnapshotId) -> MergeOutcome {
         let mut state = self.lineage.state.lock();
         if state.started >= from {
+            state.slack = (2 * state.slack + 1).min(SLACK_MAX);
             return MergeOutcome::TooLate;
         }
-        state.staged = Some(Staged {
+        state.slack -= state.slack.div_ceil(8);
+        state.staged.push_back(Staged {
             plan: self.plan.clone(),
             outputs,
             from,
@@ -96,14 +120,28 @@ impl Drop for MergeClaim {
 }
 
 impl State {
-    /// Lets a staged merge into the chain if snapshot `id` may refer to it. One whose inputs
-    /// have left the chain is forgotten.
-    pub(super) fn install_staged(&mut self, id: SnapshotId) {
-        let Some(staged) = self.staged.take_if(|staged| staged.from <= id) else {
-            return;
-        };
+    /// The chain with all staged merges.
+    fn chain_to_be(&self) -> Chain {
         let mut chain = (*self.chain).clone();
-        if chain.replace(&staged.plan, &staged.outputs) {
+        for staged in &self.staged {
+            chain.replace(&staged.plan, &staged.outputs);
+        }
+        chain
+    }
+
+    /// Lets staged merges into the chain if snapshot `id` may refer to them. One whose inputs
+    /// have left the chain is forgotten, and so are those that build on it.
+    pub(super) fn install_staged(&mut self, id: SnapshotId) {
+        let mut chain = (*self.chain).clone();
+        let mut is_changed = false;
+        while let Some(staged) = self.staged.pop_front_if(|staged| staged.from <= id) {
+            if !chain.replace(&staged.plan, &staged.outputs) {
+                self.staged.clear();
+                break;
+            }
+            is_changed = true;
+        }
+        if is_changed {
             self.chain = Arc::new(chain);
         }
     }

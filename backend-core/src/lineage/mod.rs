@@ -14,7 +14,7 @@ mod merge;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -31,6 +31,8 @@ use crate::segment::SegmentRef;
 pub struct Lineage {
     state: Arc<Mutex<State>>,
     policy: ChainPolicy,
+    /// Held by whoever merges, for as long as there is something to merge.
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Debug)]
@@ -45,8 +47,11 @@ struct State {
     started: SnapshotId,
     /// The number of the next run.
     next_run: u32,
-    /// A finished merge that waits for the snapshot that may refer to it.
-    staged: Option<merge::Staged>,
+    /// Finished merges, each on top of those before it, that wait for the snapshot that may refer
+    /// to them.
+    staged: VecDeque<merge::Staged>,
+    /// How many snapshots are expected to begin while a merge is under way.
+    slack: u64,
     /// Whether somebody merges.
     merging: bool,
 }
@@ -66,12 +71,14 @@ impl Lineage {
             chain: Arc::new(chain),
             pending: BTreeSet::new(),
             started: snapshot,
-            staged: None,
+            staged: VecDeque::new(),
+            slack: 0,
             merging: false,
         };
         Self {
             state: Arc::new(Mutex::new(state)),
             policy,
+            turn: Arc::default(),
         }
     }
 
@@ -109,6 +116,11 @@ impl Lineage {
             base,
             enters_chain,
         }
+    }
+
+    /// The turn to merge; nobody else merges while it is held.
+    pub(crate) fn turn(&self) -> Arc<tokio::sync::Mutex<()>> {
+        Arc::clone(&self.turn)
     }
 
     /// The bytes and runs of the durable chain.

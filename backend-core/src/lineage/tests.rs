@@ -218,7 +218,7 @@ fn merge_output_enters_the_first_snapshot_that_may_refer_to_it() {
         lineage.claim_merge(HashRange::ALL).is_none(),
         "one merge at a time"
     );
-    let from = claim.output_id(1);
+    let from = SnapshotId(claim.output_id().0 + 1);
     assert_eq!(from, SnapshotId(19));
     assert_eq!(
         claim.stage(vec![merged(&claim, from)], from),
@@ -239,7 +239,7 @@ fn merge_output_enters_the_first_snapshot_that_may_refer_to_it() {
 fn merge_that_misses_its_snapshot_is_too_late() {
     let lineage = due_for_a_merge();
     let claim = lineage.claim_merge(HashRange::ALL).expect("a merge is due");
-    let from = claim.output_id(0);
+    let from = claim.output_id();
     drop(freeze(&lineage, 18).start_write(SnapshotId(18)));
     assert_eq!(
         claim.stage(vec![merged(&claim, from)], from),
@@ -256,7 +256,7 @@ fn merge_that_misses_its_snapshot_is_too_late() {
 fn staged_merge_whose_inputs_are_gone_is_forgotten() {
     let lineage = due_for_a_merge();
     let claim = lineage.claim_merge(HashRange::ALL).expect("a merge is due");
-    let from = claim.output_id(1);
+    let from = SnapshotId(claim.output_id().0 + 1);
     assert_eq!(
         claim.stage(vec![merged(&claim, from)], from),
         MergeOutcome::Staged
@@ -268,4 +268,37 @@ fn staged_merge_whose_inputs_are_gone_is_forgotten() {
     frozen.complete(&delta, &[written]);
     let delta = freeze(&lineage, 19).start_write(SnapshotId(19));
     assert_eq!(ids(&delta.base), [18], "the full snapshot stands alone");
+}
+
+#[test]
+fn merge_behind_one_that_waits_does_not_enter_before_it() {
+    let policy = ChainPolicy {
+        fanout: 8,
+        dead_percent_max: 10_000,
+        ..ChainPolicy::default()
+    };
+    let lineage = Lineage::empty(policy);
+    for id in 1..=17 {
+        let frozen = freeze(&lineage, id);
+        let delta = frozen.start_write(SnapshotId(u64::from(id)));
+        let written = segment(u64::from(id), &delta, Generation(id));
+        frozen.complete(&delta, &[written]);
+    }
+    let first = lineage
+        .claim_merge(HashRange::ALL)
+        .expect("eight runs are due");
+    let from = SnapshotId(21);
+    assert_eq!(
+        first.stage(vec![merged(&first, from)], from),
+        MergeOutcome::Staged
+    );
+    drop(first);
+    let second = lineage
+        .claim_merge(HashRange::ALL)
+        .expect("eight more are due");
+    assert_eq!(
+        second.output_id(),
+        SnapshotId(21),
+        "not 18, which would come and go without it"
+    );
 }

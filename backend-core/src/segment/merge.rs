@@ -61,14 +61,15 @@ impl<S: BlockSource> Head<S> {
 
 /// Merges `sources`, oldest first, and hands every entry that is left to `emit`, in order.
 ///
-/// `admit` says which entries count; it sees each entry once.
+/// `admit` says which entries count: it sees each entry once, with the index of its source and
+/// its encoded key.
 ///
 /// # Errors
 /// Those of reading, of `admit` and of `emit`.
 pub fn merge<S: BlockSource>(
     sources: Vec<S>,
     rules: MergeRules,
-    mut admit: impl FnMut(&Entry<'_>, &[u8]) -> Result<bool>,
+    mut admit: impl FnMut(usize, &Entry<'_>, &[u8]) -> Result<bool>,
     mut emit: impl FnMut(&Entry<'_>) -> Result<()>,
 ) -> Result<()> {
     let mut heads: Vec<Head<S>> = sources
@@ -79,17 +80,17 @@ pub fn merge<S: BlockSource>(
             is_live: false,
         })
         .collect();
-    let mut step = |head: &mut Head<S>| -> Result<()> {
+    let mut step = |index: usize, head: &mut Head<S>| -> Result<()> {
         loop {
             head.advance()?;
             match head.current() {
-                Some(raw) if !admit(&raw.entry(), raw.key)? => {}
+                Some(raw) if !admit(index, &raw.entry(), raw.key)? => {}
                 _ => return Ok(()),
             }
         }
     };
-    for head in &mut heads {
-        step(head)?;
+    for (index, head) in heads.iter_mut().enumerate() {
+        step(index, head)?;
     }
     let mut prefix = Prefix::default();
     let mut key: Vec<u8> = Vec::new();
@@ -122,12 +123,12 @@ pub fn merge<S: BlockSource>(
             }
             Op::Put
         };
-        for head in &mut heads {
+        for (index, head) in heads.iter_mut().enumerate() {
             let is_merged = head.current().is_some_and(|raw| {
                 raw.key == key && (raw.op == Op::DeletePrefix) == (merged_op == Op::DeletePrefix)
             });
             if is_merged {
-                step(head)?;
+                step(index, head)?;
             }
         }
     }

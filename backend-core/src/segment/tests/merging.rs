@@ -107,7 +107,7 @@ fn merge_all(segments: &[Vec<Owned>], rules: MergeRules) -> Vec<Owned> {
     merge(
         sources,
         rules,
-        |_, _| Ok(true),
+        |_, _, _| Ok(true),
         |entry| {
             merged.push(Owned::of(entry));
             Ok(())
