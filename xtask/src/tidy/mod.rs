@@ -4,6 +4,7 @@ mod behaviours;
 mod imports;
 mod lines;
 mod packages;
+mod readme;
 mod source;
 
 use std::path::Path;
@@ -20,6 +21,7 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>, String> {
     }
     imports::check(&files, &mut faults);
     packages::check(root, &mut faults)?;
+    readme::check(root, &mut faults)?;
     behaviours::check(root, &files, &mut faults)?;
     faults.sort();
     Ok(faults)
