@@ -21,7 +21,7 @@ use crate::storage::Storage;
 
 /// How often a put whose outcome is not known is tried again; its name is its own, so trying
 /// again is safe.
-const PUT_TRIES: u32 = 5;
+const PUT_TRIES: u32 = 4;
 
 /// Finished segments that may wait for their put; bounds the memory of an upload.
 const SEGMENTS_WAITING: usize = 1;
@@ -186,7 +186,7 @@ impl Uploader {
                 Ok(_) => return Ok(()),
                 Err(e) if tries >= PUT_TRIES => return Err(e.with("tries", tries)),
                 Err(_) => {
-                    let pause = Duration::from_millis(20 << tries);
+                    let pause = Duration::from_millis(5 << tries);
                     tokio::time::sleep(pause).await;
                 }
             }
