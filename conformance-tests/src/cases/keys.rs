@@ -25,7 +25,10 @@ pub fn p28_a_namespace_lists_its_own_keys(backend: &dyn BackendUnderTest) {
                 .expect("keys");
             let names = numbers.map(|i| (i.to_be_bytes().to_vec(), namespace.as_bytes().to_vec()));
             assert_eq!(listed.len(), 1_000);
-            assert_eq!(BTreeSet::from_iter(listed), BTreeSet::from_iter(names));
+            assert_eq!(
+                listed.into_iter().collect::<BTreeSet<_>>(),
+                names.collect::<BTreeSet<_>>()
+            );
         }
         let task = job.only();
         let listed = task.keys(task.value, Some(b"")).expect("keys");

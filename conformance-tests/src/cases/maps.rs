@@ -70,7 +70,7 @@ pub fn p23_an_empty_map_is_walked(backend: &dyn BackendUnderTest) {
     let key = job.key("k");
     let store = &mut *job.only().store;
     let map = Numbers::register(store, "typed").expect("registers");
-    let mut walk = |store: &mut dyn KeyedStore| {
+    let walk = |store: &mut dyn KeyedStore| {
         let mut cursor = map.cursor(store, &key);
         cursor.next().wait().expect("reads")
     };
@@ -145,7 +145,7 @@ pub fn p26_a_walk_that_removes_meets_each_entry_once(backend: &dyn BackendUnderT
     let (mut met, mut kept) = (Vec::new(), Vec::new());
     while let Some((k, _)) = cursor.next().wait().expect("reads") {
         met.push(k);
-        if choices[k as usize] % 3 == 0 {
+        if choices[k as usize].is_multiple_of(3) {
             kept.push(k);
         } else {
             cursor.remove().expect("removes");

@@ -282,15 +282,12 @@ impl<'b> World<'b> {
 
     fn restore(&mut self, parallelism: u32) {
         self.pending.clear();
-        match &self.confirmed {
-            Some((snapshot, contents)) => {
-                self.job = snapshot.restore(parallelism);
-                self.model = contents.clone();
-            }
-            None => {
-                self.job = Job::of(self.job.spec.clone(), parallelism);
-                self.model = Contents::default();
-            }
+        if let Some((snapshot, contents)) = &self.confirmed {
+            self.job = snapshot.restore(parallelism);
+            self.model = contents.clone();
+        } else {
+            self.job = Job::of(self.job.spec.clone(), parallelism);
+            self.model = Contents::default();
         }
         assert_eq!(self.job.contents(), self.model, "restored at {parallelism}");
     }

@@ -32,7 +32,7 @@ pub fn p2_a_value_goes_default_written_default(backend: &dyn BackendUnderTest) {
     let key = job.key("k");
     let store = &mut *job.only().store;
     let state = ValueState::<u64>::register(store, "typed").expect("registers");
-    let mut read = |store: &mut dyn KeyedStore| state.get_or(store, &key, 7).wait().expect("reads");
+    let read = |store: &mut dyn KeyedStore| state.get_or(store, &key, 7).wait().expect("reads");
     assert_eq!(read(store), 7);
     state.put(store, &key, &9).expect("writes");
     assert_eq!(read(store), 9);
@@ -226,7 +226,7 @@ pub fn s13_a_failing_codec_fails_at_the_write(backend: &dyn BackendUnderTest) {
     assert_eq!(failed.expect_err("it is odd").kind(), ErrorKind::Invalid);
     lists.add_all(store, &key, [6, 7]).expect_err("one is odd");
     lists.update(store, &key, [8, 9]).expect_err("one is odd");
-    let mut check = |store: &mut dyn KeyedStore| {
+    let check = |store: &mut dyn KeyedStore| {
         assert_eq!(values.get(store, &key).wait().expect("reads"), Some(2));
         assert_eq!(lists.get(store, &key).wait().expect("reads"), [2, 4]);
     };

@@ -85,10 +85,10 @@ impl ReferenceStore {
         self.publish();
     }
 
-    fn insert(&mut self, place: Place, sub_key: &[u8], value: &[u8]) -> Result<Pressure> {
+    fn insert(&mut self, place: &Place, sub_key: &[u8], value: &[u8]) -> Result<Pressure> {
         self.check_size("value", value.len(), VALUE_BYTES_MAX)?;
         self.check_size("sub-key", sub_key.len(), SUB_KEY_BYTES_MAX)?;
-        self.edit(&place, |inner| {
+        self.edit(place, |inner| {
             inner.insert(sub_key.into(), Bytes::copy_from_slice(value));
         });
         Ok(Pressure::None)
@@ -122,9 +122,9 @@ impl ReferenceStore {
         }
     }
 
-    fn append(&mut self, place: Place, element: &[u8]) -> Result<Pressure> {
+    fn append(&mut self, place: &Place, element: &[u8]) -> Result<Pressure> {
         let is_there = |inner: &Arc<Inner>| inner.values().any(|known| known == element);
-        if self.is(Flaw::DropsDuplicates) && self.entries.get(&place).is_some_and(is_there) {
+        if self.is(Flaw::DropsDuplicates) && self.entries.get(place).is_some_and(is_there) {
             return Ok(Pressure::None);
         }
         self.elements += 1;
@@ -171,7 +171,7 @@ impl KeyedStore for ReferenceStore {
 
     fn put(&mut self, state: StateId, key: &StateKey, value: &[u8]) -> Result<Pressure> {
         let place = self.place(state, StateKind::Value, key)?;
-        self.insert(place, &[], value)
+        self.insert(&place, &[], value)
     }
 
     fn clear(&mut self, state: StateId, key: &StateKey) -> Result<Pressure> {
@@ -198,7 +198,7 @@ impl KeyedStore for ReferenceStore {
         edit(old.map(|old| &old[..]), &mut value);
         match value.action() {
             EditAction::Keep => {}
-            EditAction::Put => return Some(self.insert(place, &[], value.bytes())),
+            EditAction::Put => return Some(self.insert(&place, &[], value.bytes())),
             EditAction::Clear => self.remove_all(place),
         }
         Some(Ok(Pressure::None))
@@ -239,7 +239,7 @@ impl KeyedStore for ReferenceStore {
 
     fn list_append(&mut self, state: StateId, key: &StateKey, element: &[u8]) -> Result<Pressure> {
         let place = self.place(state, StateKind::List, key)?;
-        self.append(place, element)
+        self.append(&place, element)
     }
 
     fn list_replace(
@@ -251,7 +251,7 @@ impl KeyedStore for ReferenceStore {
         let place = self.place(state, StateKind::List, key)?;
         self.remove_all(place.clone());
         for element in elements {
-            self.append(place.clone(), element)?;
+            self.append(&place.clone(), element)?;
         }
         Ok(Pressure::None)
     }
@@ -276,7 +276,7 @@ impl KeyedStore for ReferenceStore {
         value: &[u8],
     ) -> Result<Pressure> {
         let place = self.place(state, StateKind::Map, key)?;
-        self.insert(place, sub_key, value)
+        self.insert(&place, sub_key, value)
     }
 
     fn map_remove(&mut self, state: StateId, key: &StateKey, sub_key: &[u8]) -> Result<Pressure> {

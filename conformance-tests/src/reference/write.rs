@@ -69,9 +69,11 @@ impl Writer {
             self.flaw,
         );
         let mut segments = covered.segments;
-        let mut stats = SnapshotStats::default();
-        stats.bytes_referenced = segments.iter().map(|s| s.meta.bytes).sum();
-        stats.is_full = segments.is_empty();
+        let mut stats = SnapshotStats {
+            bytes_referenced: segments.iter().map(|s| s.meta.bytes).sum(),
+            is_full: segments.is_empty(),
+            ..SnapshotStats::default()
+        };
         if let Some(shards) = encoded.shards {
             stats.entries_new = encoded.puts + encoded.deletes;
             stats.bytes_new = encoded.bytes.len() as u64;
