@@ -327,7 +327,7 @@ impl BlockEntries {
     /// The next entry; `None` at the end.
     ///
     /// # Errors
-    /// As [`BlockEntries::advance`].
+    /// [`ErrorKind::Corrupt`] if the entry is malformed or out of order.
     #[inline]
     pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>> {
         Ok(if self.advance()? {

@@ -193,9 +193,30 @@ impl Job {
         // Older snapshots that are still under way are subsumed by this one.
         self.pending.retain(|older, _| *older > id);
         let took = self.environment.monotonic().saturating_sub(pending.began);
-        report.snapshot(confirmed.snapshot.id(), pending.position, &stats, took);
+        let all_bytes = stored_bytes(&confirmed.snapshot);
+        report.snapshot(id, pending.position, &stats, all_bytes, took);
         self.tasks.broadcast(|| Message::Confirmed(id))
     }
+}
+
+/// The bytes of all segments of a snapshot; one that several tasks share counts once.
+fn stored_bytes(snapshot: &Snapshot) -> u64 {
+    let segments = snapshot
+        .manifest()
+        .parts
+        .iter()
+        .flat_map(|part| &part.task.segments);
+    let mut objects = BTreeMap::new();
+    let mut inline = 0;
+    for segment in segments {
+        match segment.meta.location.object() {
+            Some(name) => {
+                objects.insert(name, segment.meta.bytes);
+            }
+            None => inline += segment.meta.bytes,
+        }
+    }
+    inline + objects.values().sum::<u64>()
 }
 
 /// Opens the state of `tasks` tasks as `from` holds it.
@@ -216,12 +237,12 @@ fn restore(
             .unwrap_or_default();
         restores.push((operator, plan.into_iter().map(Some).collect()));
     }
-    let parts = || {
-        from.manifest()
-            .parts
-            .iter()
-            .flat_map(|part| &part.task.segments)
-    };
+    let segments = from
+        .manifest()
+        .parts
+        .iter()
+        .map(|part| part.task.segments.len());
+    let segments = segments.sum::<usize>() as u64;
     let tasks = Tasks::start(backend, tasks, restores, acknowledge)?;
     let position = from
         .engine()
@@ -231,8 +252,8 @@ fn restore(
         snapshot: from.id().0,
         epoch: from.epoch().0,
         position,
-        segments: parts().count() as u64,
-        bytes: parts().map(|segment| segment.meta.bytes).sum(),
+        segments,
+        bytes: stored_bytes(from),
         reads: storage.requests().gets - reads,
         took: environment.monotonic().saturating_sub(began),
     };

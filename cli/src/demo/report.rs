@@ -97,11 +97,13 @@ impl Report {
         id: SnapshotId,
         position: u64,
         stats: &[SnapshotStats],
+        all_bytes: u64,
         took: Duration,
     ) {
         let pause = stats.iter().map(|s| s.pause).max().unwrap_or_default();
         let sum = |of: fn(&SnapshotStats) -> u64| stats.iter().map(of).sum::<u64>();
-        let (bytes, referenced) = (sum(|s| s.bytes_new), sum(|s| s.bytes_referenced));
+        let bytes = sum(|s| s.bytes_new);
+        let kept = all_bytes.saturating_sub(bytes);
         let (entries, puts) = (sum(|s| s.entries_new), sum(|s| u64::from(s.puts)));
         let full = stats.iter().filter(|s| s.is_full).count();
         let mode = match full {
@@ -114,12 +116,12 @@ impl Report {
             position,
             time(pause),
             bytes_text(bytes),
-            bytes_text(referenced),
+            bytes_text(kept),
             time(took),
         ));
         self.record(&json!({
             "kind": "snapshot", "id": id.0, "position": position, "mode": mode,
-            "pause_ns": pause.as_nanos() as u64, "bytes_new": bytes, "bytes_referenced": referenced,
+            "pause_ns": pause.as_nanos() as u64, "bytes_new": bytes, "bytes_kept": kept,
             "entries": entries, "puts": puts, "took_us": took.as_micros() as u64,
         }));
     }
