@@ -168,7 +168,7 @@ async fn write_now(task: &Task, frozen: Frozen) -> Result<TaskSnapshot> {
             .run(task.trigger.epoch, MERGED_BYTES_PER_SNAPSHOT, true)
             .await;
     }
-    let delta = generation.start_write(task.trigger.id);
+    let delta = generation.start_write();
     let uploaded = upload(task, &descriptors, tables, &generation, &delta).await?;
     let stats = SnapshotStats {
         pause: task.pause,

@@ -306,9 +306,11 @@ impl KeyedStore for MemoryStore {
             );
         }
         let started = self.shared.environment.monotonic();
-        let frozen_generation = self
-            .lineage
-            .freeze(self.context.generation, self.mode_of(trigger));
+        let as_written = Trigger {
+            mode: self.mode_of(trigger),
+            ..*trigger
+        };
+        let frozen_generation = self.lineage.freeze(self.context.generation, &as_written);
         let frozen = Frozen::new(&mut self.states, frozen_generation, &self.shared.runtime);
         self.last_snapshot = trigger.id;
         self.context.generation = self.context.generation.next();

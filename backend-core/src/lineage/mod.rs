@@ -11,6 +11,7 @@
 //!    is wider.
 
 mod merge;
+mod reference;
 #[cfg(test)]
 mod tests;
 
@@ -20,8 +21,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 
 pub use self::merge::{MergeClaim, MergeOutcome};
+use self::reference::{Parts, Permitted};
 use crate::chain::{Chain, ChainAdvice, ChainPolicy};
-use crate::contract::SnapshotMode;
+use crate::contract::{SnapshotMode, Trigger};
 use crate::generation::{Generation, WriteContext};
 use crate::ids::SnapshotId;
 use crate::segment::SegmentRef;
@@ -43,6 +45,8 @@ struct State {
     chain: Arc<Chain>,
     /// Frozen generations whose write has neither ended nor been given up.
     pending: BTreeSet<Generation>,
+    /// The objects of each snapshot that may be a base.
+    parts: Parts,
     /// The highest snapshot id whose write has read the chain.
     started: SnapshotId,
     /// The number of the next run.
@@ -65,9 +69,12 @@ impl Lineage {
         snapshot: SnapshotId,
         policy: ChainPolicy,
     ) -> Self {
+        let mut parts = Parts::default();
+        parts.note(snapshot, chain.refs().iter());
         let state = State {
             next_run: chain.next_run(),
             covered,
+            parts,
             chain: Arc::new(chain),
             pending: BTreeSet::new(),
             started: snapshot,
@@ -100,13 +107,16 @@ impl Lineage {
         }
     }
 
-    /// Notes that `generation` has been frozen for a snapshot of `mode`. The guard forgets it
+    /// Notes that `generation` has been frozen for the snapshot of `trigger`. The guard forgets it
     /// when it is dropped.
-    pub fn freeze(&self, generation: Generation, mode: SnapshotMode) -> FrozenGeneration {
+    pub fn freeze(&self, generation: Generation, trigger: &Trigger) -> FrozenGeneration {
         let mut state = self.state.lock();
         state.pending.insert(generation);
+        let permitted = state.parts.permitted(trigger);
+        let mode = trigger.mode;
         let wants_full = mode != SnapshotMode::Incremental
             || state.covered == Generation::ZERO
+            || !permitted.covers(state.chain.refs())
             || self.policy.advise(&state.chain) == ChainAdvice::WriteFull;
         let base = (!wants_full).then(|| (state.covered, Arc::clone(&state.chain)));
         let enters_chain = mode != SnapshotMode::Savepoint;
@@ -114,6 +124,7 @@ impl Lineage {
             lineage: self.clone(),
             generation,
             base,
+            permitted,
             enters_chain,
         }
     }
@@ -141,6 +152,8 @@ pub struct FrozenGeneration {
     generation: Generation,
     /// What was covered, and by which segments, when it was frozen; `None` to write everything.
     base: Option<(Generation, Arc<Chain>)>,
+    /// What the snapshot may refer to; `base` is within it.
+    permitted: Permitted,
     /// Whether later increments may build on it; a savepoint belongs to the user.
     enters_chain: bool,
 }
@@ -168,8 +181,9 @@ impl FrozenGeneration {
         self.base.as_ref().map(|(covered, _)| *covered)
     }
 
-    /// Reads what is covered, once, for the write of snapshot `id`.
-    pub fn start_write(&self, id: SnapshotId) -> Delta {
+    /// Reads what is covered, once, for the write of the snapshot.
+    pub fn start_write(&self) -> Delta {
+        let id = self.permitted.id();
         let mut state = self.lineage.state.lock();
         state.install_staged(id);
         state.started = state.started.max(id);
@@ -181,9 +195,12 @@ impl FrozenGeneration {
                 run,
             };
         };
-        // A later generation may have become durable first; its segments hold what this
-        // snapshot must not show, so what was known at the freeze is used instead.
-        let (covered, chain) = if state.covered <= self.generation {
+        // A later generation may have become durable first, or a merge for a later snapshot may
+        // have entered; their segments hold what this snapshot must not show or refer to, so
+        // what was known at the freeze is used instead.
+        let may_use_now =
+            state.covered <= self.generation && self.permitted.covers(state.chain.refs());
+        let (covered, chain) = if may_use_now {
             (state.covered, &state.chain)
         } else {
             (*covered_then, chain_then)
@@ -198,6 +215,8 @@ impl FrozenGeneration {
     /// Notes that `segments`, which hold `delta`, are durable.
     pub fn complete(self, delta: &Delta, segments: &[SegmentRef]) {
         let mut state = self.lineage.state.lock();
+        let part = delta.base.iter().chain(segments);
+        state.parts.note(self.permitted.id(), part);
         if !self.enters_chain || self.generation <= state.covered {
             return;
         }
