@@ -98,6 +98,15 @@ impl Chain {
         self.refs.iter().map(|segment| segment.meta.bytes).sum()
     }
 
+    /// The bytes of its segments that lie in the manifest itself.
+    pub fn inline_bytes(&self) -> u64 {
+        self.refs
+            .iter()
+            .filter(|segment| segment.meta.location.object().is_none())
+            .map(|segment| segment.meta.bytes)
+            .sum()
+    }
+
     /// Adds the segments of a new run on top.
     pub fn append(&mut self, segments: &[SegmentRef]) {
         self.refs.extend_from_slice(segments);

@@ -73,7 +73,9 @@ impl ChainPolicy {
 
     /// How the next snapshot on top of `chain` is best written.
     pub fn advise(&self, chain: &Chain) -> ChainAdvice {
-        if chain.bytes() <= self.full_bytes_max {
+        // A rescaled task may hold the inline segments of several tasks, and a part has room for
+        // those of one.
+        if chain.bytes() <= self.full_bytes_max || chain.inline_bytes() > INLINE_BYTES_MAX {
             ChainAdvice::WriteFull
         } else {
             ChainAdvice::Increment

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::*;
 use crate::ids::{Digest, Epoch, SnapshotId, TaskIndex, UniqueId};
+use crate::limits::INLINE_BYTES_MAX;
 use crate::names::SegmentName;
 use crate::range::HashRange;
 use crate::segment::{Region, SegmentLocation, SegmentMeta};
@@ -417,4 +418,36 @@ fn base_of_a_part_of_the_range_is_never_taken_for_a_merge_in_progress() {
         "all of it becomes one base"
     );
     assert_eq!(plan.clip, HashRange::ALL);
+}
+
+#[test]
+fn inline_segments_of_many_tasks_are_written_anew() {
+    let mut simulation = Simulation::default();
+    let inline = |bytes: u64, segment: SegmentRef| {
+        let location = SegmentLocation::Inline(Bytes::from(vec![0; bytes as usize]));
+        let meta = SegmentMeta {
+            location,
+            bytes,
+            ..(*segment.meta).clone()
+        };
+        SegmentRef {
+            meta: meta.into(),
+            ..segment
+        }
+    };
+    let content = Content::from([(1, Some(1))]);
+    let mut segment = |run| simulation.segment(content.clone(), Tier::BASE, run, (1, 1));
+    let mut chain = Chain::default();
+    // Large enough for an increment, whatever lies inline.
+    let mut large = segment(0);
+    large.meta = SegmentMeta {
+        bytes: 1 << 20,
+        ..(*large.meta).clone()
+    }
+    .into();
+    chain.append(&[large, inline(INLINE_BYTES_MAX, segment(1))]);
+    let policy = ChainPolicy::default();
+    assert_eq!(policy.advise(&chain), ChainAdvice::Increment);
+    chain.append(&[inline(1, segment(2))]);
+    assert_eq!(policy.advise(&chain), ChainAdvice::WriteFull);
 }
