@@ -2,6 +2,8 @@
 
 mod demo;
 mod list;
+mod print;
+mod size;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -23,7 +25,7 @@ struct Arguments {
 enum Command {
     /// Counts daily active aircraft over real flights, crashes, recovers, rescales, and checks.
     Demo(demo::DemoArguments),
-    /// Lists the snapshots of a job in a local directory. Reads only.
+    /// Lists the snapshots of a job in a local directory.
     Ls {
         /// The job's directory.
         dir: PathBuf,

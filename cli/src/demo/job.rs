@@ -13,12 +13,19 @@ use crate::demo::operators::{Operator, Results};
 use crate::demo::report::{Recovery, Report};
 use crate::demo::source::Source;
 use crate::demo::task::{Acknowledgement, Message, Record, Restores, Tasks};
+use crate::size::Size;
 
 /// The job's name in its manifests.
 pub(crate) const JOB: &str = "daily-active-aircraft";
 
 /// Events that the router gathers before it hands them to the tasks.
 const EVENTS_PER_BATCH: u64 = 500;
+
+/// Snapshots under way at a time; the source waits before it begins another.
+const PENDING_MAX: usize = 2;
+
+/// How long the tasks may take to write a snapshot before the job gives up.
+const ACKNOWLEDGED_WITHIN: Duration = Duration::from_mins(2);
 
 /// A running job. Dropping it loses all that is not in a confirmed snapshot.
 #[derive(Debug)]
@@ -86,9 +93,11 @@ impl Job {
             let end = until
                 .min(next_snapshot)
                 .min(self.position + EVENTS_PER_BATCH);
-            self.route(source, end)?;
+            let routed = self.route(source, end);
+            routed.map_err(|e| self.cause_of(e))?;
             report.progress(end);
             if end == next_snapshot && end < until {
+                self.settle(PENDING_MAX - 1, report)?;
                 self.trigger()?;
             }
             while let Ok(ack) = self.acknowledged.try_recv() {
@@ -100,16 +109,9 @@ impl Job {
 
     /// Takes a last snapshot and goes on from it with another number of tasks.
     pub(crate) fn rescale(&mut self, tasks: u32, report: &mut Report) -> Result<Recovery> {
+        self.settle(0, report)?;
         self.trigger()?;
-        while !self.pending.is_empty() {
-            let ack = self.acknowledged.recv().map_err(|_| {
-                Error::new(
-                    ErrorKind::Closed,
-                    "the tasks ended before their last snapshot",
-                )
-            })?;
-            self.on_acknowledged(ack?, report)?;
-        }
+        self.settle(0, report)?;
         self.coordinator.next_attempt()?;
         let from = self.coordinator.confirmed().clone();
         let (tasks, recovery) = restore(
@@ -121,11 +123,38 @@ impl Job {
             &self.acknowledge,
         )?;
         std::mem::replace(&mut self.tasks, tasks).kill();
+        // A snapshot that was declined leaves the one before: the source is rewound to it.
+        self.position = recovery.position;
         Ok(recovery)
     }
 
-    /// Ends the input and gathers the results.
-    pub(crate) fn finish(self) -> Result<Results> {
+    /// Waits until at most `pending_max` snapshots are under way.
+    fn settle(&mut self, pending_max: usize, report: &mut Report) -> Result<()> {
+        while self.pending.len() > pending_max {
+            let ack = self
+                .acknowledged
+                .recv_timeout(ACKNOWLEDGED_WITHIN)
+                .map_err(|_| {
+                    Error::new(ErrorKind::Transient, "the tasks wrote no snapshot in time")
+                        .with("seconds", ACKNOWLEDGED_WITHIN.as_secs())
+                })?;
+            self.on_acknowledged(ack?, report)?;
+        }
+        Ok(())
+    }
+
+    /// What a task said before it ended, if that is why nothing can be sent to it.
+    fn cause_of(&self, error: Error) -> Error {
+        if error.kind() != ErrorKind::Closed {
+            return error;
+        }
+        let said = self.acknowledged.try_iter().find_map(Result::err);
+        said.unwrap_or(error)
+    }
+
+    /// Ends the input, lets the last snapshots end too, and gathers the results.
+    pub(crate) fn finish(mut self, report: &mut Report) -> Result<Results> {
+        self.settle(0, report)?;
         self.tasks.finish()
     }
 
@@ -189,34 +218,22 @@ impl Job {
         let pending = self.pending.remove(&id).expect("it was found just now");
         let stats: Vec<SnapshotStats> = pending.acks.iter().map(|ack| ack.stats).collect();
         let position = Bytes::copy_from_slice(&pending.position.to_le_bytes());
-        let confirmed = block_on(self.coordinator.commit(id, pending.acks, position))?;
+        let confirmed = match block_on(self.coordinator.commit(id, pending.acks, position)) {
+            Ok(confirmed) => confirmed,
+            Err(e) if e.kind() == ErrorKind::Declined => {
+                report.declined(id, &e);
+                self.coordinator.abort(id)?;
+                return self.tasks.broadcast(|| Message::Aborted(id));
+            }
+            Err(e) => return Err(e),
+        };
         // Older snapshots that are still under way are subsumed by this one.
         self.pending.retain(|older, _| *older > id);
         let took = self.environment.monotonic().saturating_sub(pending.began);
-        let all_bytes = stored_bytes(&confirmed.snapshot);
-        report.snapshot(id, pending.position, &stats, all_bytes, took);
+        let size = Size::of(confirmed.snapshot.manifest());
+        report.snapshot(id, pending.position, &stats, size, took);
         self.tasks.broadcast(|| Message::Confirmed(id))
     }
-}
-
-/// The bytes of all segments of a snapshot; one that several tasks share counts once.
-fn stored_bytes(snapshot: &Snapshot) -> u64 {
-    let segments = snapshot
-        .manifest()
-        .parts
-        .iter()
-        .flat_map(|part| &part.task.segments);
-    let mut objects = BTreeMap::new();
-    let mut inline = 0;
-    for segment in segments {
-        match segment.meta.location.object() {
-            Some(name) => {
-                objects.insert(name, segment.meta.bytes);
-            }
-            None => inline += segment.meta.bytes,
-        }
-    }
-    inline + objects.values().sum::<u64>()
 }
 
 /// Opens the state of `tasks` tasks as `from` holds it.
@@ -237,12 +254,6 @@ fn restore(
             .unwrap_or_default();
         restores.push((operator, plan.into_iter().map(Some).collect()));
     }
-    let segments = from
-        .manifest()
-        .parts
-        .iter()
-        .map(|part| part.task.segments.len());
-    let segments = segments.sum::<usize>() as u64;
     let tasks = Tasks::start(backend, tasks, restores, acknowledge)?;
     let position = from
         .engine()
@@ -252,8 +263,7 @@ fn restore(
         snapshot: from.id().0,
         epoch: from.epoch().0,
         position,
-        segments,
-        bytes: stored_bytes(from),
+        size: Size::of(from.manifest()),
         reads: storage.requests().gets - reads,
         took: environment.monotonic().saturating_sub(began),
     };

@@ -17,6 +17,7 @@ use stateline::prelude::Storage;
 
 use self::args::Course;
 pub(crate) use self::args::DemoArguments;
+use self::directory::Directory;
 pub(crate) use self::job::JOB;
 use self::job::Job;
 use self::operators::Results;
@@ -36,13 +37,17 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<bool> {
         (false, false) => Audience::Person,
     };
     let mut report = Report::new(audience, course.events);
-    let had_demo = directory::prepare(&arguments.dir)?;
+    let directory = Directory::prepare(&arguments.dir)?;
     report.line(&format!(
         "Daily active aircraft: {} of {} flights of 2013, snapshots in {}{}",
         course.events,
         source.len(),
         arguments.dir.display(),
-        if had_demo { " (emptied)" } else { "" },
+        if directory.was_emptied {
+            " (emptied)"
+        } else {
+            ""
+        },
     ));
     let storage = Storage::local(&arguments.dir)?;
     let results = drive(arguments, course, &storage, &source, &mut report)?;
@@ -52,7 +57,7 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<bool> {
     differences
         .iter()
         .take(20)
-        .for_each(|line| report.line(&format!("  {line}")));
+        .for_each(|line| report.difference(line));
     let numbers = expected.daily.len() + expected.carrier_daily.len() + expected.aircraft.len();
     let text = if differences.is_empty() {
         format!(
@@ -107,7 +112,7 @@ fn drive(
         rescale(&mut job, arguments.rescale_to, report)?;
     }
     job.run(source, course.events, every, report)?;
-    job.finish()
+    job.finish(report)
 }
 
 fn rescale(job: &mut Job, tasks: u32, report: &mut Report) -> Result<u32> {

@@ -7,14 +7,16 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use stateline::{SnapshotId, SnapshotStats};
 
+use crate::print;
+use crate::size::Size;
+
 /// What a restart read.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Recovery {
     pub(crate) snapshot: u64,
     pub(crate) epoch: u64,
     pub(crate) position: u64,
-    pub(crate) segments: u64,
-    pub(crate) bytes: u64,
+    pub(crate) size: Size,
     pub(crate) reads: u64,
     pub(crate) took: Duration,
 }
@@ -61,15 +63,31 @@ impl Report {
     /// A line for people.
     pub(crate) fn line(&self, text: &str) {
         if self.audience == Audience::Person {
-            self.bar.suspend(|| println!("{text}"));
+            self.bar.suspend(|| print::line(text));
         }
     }
 
     /// A line for programs.
     pub(crate) fn record(&self, record: &Value) {
         if self.audience == Audience::Machine {
-            println!("{record}");
+            print::line(record);
         }
+    }
+
+    /// A number that is not the expected one, for everybody.
+    pub(crate) fn difference(&self, text: &str) {
+        match self.audience {
+            Audience::Machine => self.record(&json!({"kind": "difference", "text": text})),
+            Audience::Person | Audience::Script => {
+                self.bar.suspend(|| print::line(format_args!("  {text}")));
+            }
+        }
+    }
+
+    /// A snapshot that will not be; the job goes on, and the next one is wider.
+    pub(crate) fn declined(&self, id: SnapshotId, why: &stateline::Error) {
+        self.line(&format!("  snapshot {id:>3} {why}"));
+        self.record(&json!({"kind": "declined", "id": id.0, "why": why.to_string()}));
     }
 
     /// The verdict, for everybody.
@@ -81,9 +99,9 @@ impl Report {
             }
             Audience::Person | Audience::Script if self.colours => {
                 let colour = if is_equal { 32 } else { 31 };
-                println!("\x1b[1;{colour}m{text}\x1b[0m");
+                print::line(format_args!("\x1b[1;{colour}m{text}\x1b[0m"));
             }
-            Audience::Person | Audience::Script => println!("{text}"),
+            Audience::Person | Audience::Script => print::line(text),
         }
     }
 
@@ -97,13 +115,14 @@ impl Report {
         id: SnapshotId,
         position: u64,
         stats: &[SnapshotStats],
-        all_bytes: u64,
+        size: Size,
         took: Duration,
     ) {
         let pause = stats.iter().map(|s| s.pause).max().unwrap_or_default();
         let sum = |of: fn(&SnapshotStats) -> u64| stats.iter().map(of).sum::<u64>();
         let bytes = sum(|s| s.bytes_new);
-        let kept = all_bytes.saturating_sub(bytes);
+        // Each once: after a rescale several tasks refer to the same segment.
+        let referenced = size.bytes.saturating_sub(bytes);
         let (entries, puts) = (sum(|s| s.entries_new), sum(|s| u64::from(s.puts)));
         let full = stats.iter().filter(|s| s.is_full).count();
         let mode = match full {
@@ -116,12 +135,12 @@ impl Report {
             position,
             time(pause),
             bytes_text(bytes),
-            bytes_text(kept),
+            bytes_text(referenced),
             time(took),
         ));
         self.record(&json!({
             "kind": "snapshot", "id": id.0, "position": position, "mode": mode,
-            "pause_ns": pause.as_nanos() as u64, "bytes_new": bytes, "bytes_kept": kept,
+            "pause_ns": pause.as_nanos() as u64, "bytes_new": bytes, "bytes_referenced": referenced,
             "entries": entries, "puts": puts, "took_us": took.as_micros() as u64,
         }));
     }
@@ -132,16 +151,16 @@ impl Report {
             "  {what}: epoch {}, snapshot {}, {tasks} tasks; read {} in {} segments ({} reads, {}); on from event {}",
             recovery.epoch,
             recovery.snapshot,
-            bytes_text(recovery.bytes),
-            recovery.segments,
+            bytes_text(recovery.size.bytes),
+            recovery.size.segments,
             recovery.reads,
             time(recovery.took),
             recovery.position,
         ));
         self.record(&json!({
             "kind": "restore", "why": what, "epoch": recovery.epoch, "snapshot": recovery.snapshot,
-            "tasks": tasks, "position": recovery.position, "segments": recovery.segments,
-            "bytes": recovery.bytes, "reads": recovery.reads,
+            "tasks": tasks, "position": recovery.position, "segments": recovery.size.segments,
+            "bytes": recovery.size.bytes, "reads": recovery.reads,
             "took_us": recovery.took.as_micros() as u64,
         }));
     }

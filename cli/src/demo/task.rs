@@ -30,6 +30,7 @@ pub(crate) enum Message {
     /// The barrier of a snapshot: what came before it is in, what comes behind it is not.
     Snapshot(Trigger),
     Confirmed(SnapshotId),
+    Aborted(SnapshotId),
     /// The input has ended: answer with the results.
     Finish(SyncSender<Result<Results>>),
 }
@@ -169,6 +170,11 @@ fn handle(
         Message::Confirmed(snapshot) => {
             for operator in operators {
                 operator.store.confirm(snapshot);
+            }
+        }
+        Message::Aborted(snapshot) => {
+            for operator in operators {
+                operator.store.abort(snapshot);
             }
         }
         Message::Finish(answer) => {

@@ -16,6 +16,12 @@ fn arguments(dir: &std::path::Path) -> DemoArguments {
     }
 }
 
+/// Starts where an earlier run left off, with `tasks` tasks.
+fn start(storage: &Storage, tasks: u32) -> (Job, u64) {
+    let (job, recovery) = Job::start(storage, tasks).expect("the job starts");
+    (job, recovery.position)
+}
+
 fn assert_equal(arguments: &DemoArguments, what: &str) {
     let source = Source::open().expect("the flights are whole");
     let course = arguments
@@ -42,6 +48,60 @@ fn numbers_are_right_after_a_crash_at_any_of_50_events() {
         };
         assert_equal(&arguments, &format!("crash before event {crash_at}"));
     }
+}
+
+#[test]
+fn crash_is_recovered_from_and_not_begun_anew() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let storage = Storage::local(dir.path()).expect("the directory can be used");
+    let source = Source::open().expect("the flights are whole");
+    let mut report = Report::new(Audience::Script, 6_000);
+    let mut expected_at_least = 0;
+    for crash_at in [1_200, 2_999, 4_500, 6_000] {
+        let (mut job, position) = start(&storage, 4);
+        // With a snapshot every 100 events and two of them under way at most.
+        assert!(
+            position >= expected_at_least,
+            "{position} {expected_at_least}"
+        );
+        assert!(position % 100 == 0, "{position}");
+        job.run(&source, crash_at, 100, &mut report)
+            .expect("it runs");
+        job.crash();
+        expected_at_least = crash_at - 400;
+    }
+}
+
+#[test]
+fn numbers_are_right_with_snapshots_on_top_of_each_other() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let arguments = DemoArguments {
+        events: Some(10_000),
+        snapshot_every: 50,
+        ..arguments(dir.path())
+    };
+    assert_equal(&arguments, "a snapshot every 50 events");
+}
+
+#[test]
+fn coordinator_that_was_overtaken_says_so() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let storage = Storage::local(dir.path()).expect("the directory can be used");
+    let source = Source::open().expect("the flights are whole");
+    let mut report = Report::new(Audience::Script, 6_000);
+    let (mut first, _) = start(&storage, 2);
+    first
+        .run(&source, 2_000, 500, &mut report)
+        .expect("it leads");
+    let (second, position) = start(&storage, 2);
+    assert!(position >= 500, "{position}");
+    let e = first
+        .run(&source, 4_000, 500, &mut report)
+        .and_then(|()| first.finish(&mut report).map(|_| ()))
+        .expect_err("its next commit fails");
+    assert_eq!(e.kind(), stateline::ErrorKind::Fenced, "{e}");
+    assert!(e.fact("fenced_by").is_some(), "{e}");
+    second.crash();
 }
 
 #[test]
