@@ -16,6 +16,7 @@ cargo xtask <command>
   test      all tests, then the examples in the documentation
   doc       the documentation, without a warning
   demo      the demo over all flights, in check mode
+  deny      licences and sources of what is used, if cargo-deny is there
   doctor    what is missing on this machine
 ";
 
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         ["test"] => steps::test(),
         ["doc"] => steps::doc(),
         ["demo"] => steps::demo(),
+        ["deny"] => steps::deny(),
         ["doctor"] => {
             steps::doctor();
             Ok(())

@@ -1,5 +1,6 @@
 //! The steps of CI, each a command of its own.
 
+use std::fmt::Write;
 use std::time::Instant;
 
 use crate::run::{Outcome, root, run, works};
@@ -25,7 +26,7 @@ pub(crate) fn ci() -> Outcome {
         ("demo", demo),
         ("deny", deny),
     ];
-    let mut summary = Vec::new();
+    let mut summary = String::new();
     for (name, step) in steps {
         println!("\n== {name}");
         #[expect(
@@ -33,13 +34,17 @@ pub(crate) fn ci() -> Outcome {
             reason = "how long a step takes is for people"
         )]
         let started = Instant::now();
-        step().map_err(|e| format!("step `{name}` failed: {e}"))?;
-        summary.push(format!(
-            "  {name:<8}{:>7.1} s",
-            started.elapsed().as_secs_f64()
-        ));
+        let outcome = step();
+        let verdict = if outcome.is_ok() { "passed" } else { "FAILED" };
+        let took = started.elapsed().as_secs_f64();
+        let _ = writeln!(summary, "  {name:<8}{took:>7.1} s  {verdict}");
+        println!("-- {name} {verdict} after {took:.1} s");
+        if let Err(e) = outcome {
+            println!("\n{summary}");
+            return Err(format!("step `{name}` failed: {e}"));
+        }
     }
-    println!("\nall steps passed\n{}", summary.join("\n"));
+    println!("\n{summary}all steps passed");
     Ok(())
 }
 
@@ -137,7 +142,7 @@ pub(crate) fn demo() -> Outcome {
     outcome
 }
 
-fn deny() -> Outcome {
+pub(crate) fn deny() -> Outcome {
     if works("cargo", &["deny", "--version"]) {
         return run(
             "cargo",

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::tidy::source::{SourceFile, code_of};
+use crate::tidy::source::SourceFile;
 
 /// How often a name is followed from one re-export to the next.
 const REEXPORTS_MAX: u32 = 8;
@@ -10,7 +10,9 @@ const REEXPORTS_MAX: u32 = 8;
 pub(crate) fn check(files: &[SourceFile], faults: &mut Vec<String>) {
     let mut crates: BTreeMap<&str, Vec<&SourceFile>> = BTreeMap::new();
     for file in files.iter().filter(|file| !file.is_test()) {
-        if let Some((name, _)) = file.path.split_once("/src/") {
+        let name = file.path.split_once("/src/").map(|(name, _)| name);
+        let facade = file.path.starts_with("src/").then_some("");
+        if let Some(name) = name.or(facade) {
             crates.entry(name).or_default().push(file);
         }
     }
@@ -27,7 +29,8 @@ pub(crate) fn check(files: &[SourceFile], faults: &mut Vec<String>) {
 
 /// Module paths, such as `table::node`, of the files of a crate.
 fn module_of(path: &str) -> String {
-    let (_, inside) = path.split_once("/src/").unwrap_or(("", path));
+    let inside = path.strip_prefix("src/").unwrap_or(path);
+    let (_, inside) = inside.split_once("/src/").unwrap_or(("", inside));
     let inside = inside.trim_end_matches(".rs").trim_end_matches("/mod");
     if inside == "lib" || inside == "main" {
         String::new()
@@ -58,8 +61,7 @@ fn graph<'f>(files: &[&'f SourceFile]) -> BTreeMap<&'f str, BTreeSet<&'f str>> {
 fn uses(file: &SourceFile) -> Vec<String> {
     let mut paths = Vec::new();
     let mut statement = String::new();
-    for line in &file.lines[..file.code_lines()] {
-        let code = code_of(line);
+    for code in file.code.iter().take(file.code_lines()) {
         let begins = code.trim_start();
         // What a module re-exports lies below it, and is no import of its own.
         if statement.is_empty() && !begins.starts_with("use ") {
@@ -118,7 +120,15 @@ fn resolve<'f>(
             above.pop();
             above
         }
-        _ => return None,
+        // The name of a module below this one, or of another crate.
+        child => {
+            let mut below: Vec<&str> = module.split("::").filter(|p| !p.is_empty()).collect();
+            below.push(child);
+            if !modules.contains_key(&below.join("::")) {
+                return None;
+            }
+            below
+        }
     };
     parts.remove(0);
     while parts.first() == Some(&"super") {
@@ -131,7 +141,10 @@ fn resolve<'f>(
         length -= 1;
     }
     let file = modules.get(&base[..length].join("::"))?;
-    let name = base.get(length)?;
+    let Some(name) = base.get(length) else {
+        // The module itself.
+        return Some(&file.path);
+    };
     let here = base[..length].join("::");
     let found = reexports_left
         .checked_sub(1)
@@ -148,8 +161,7 @@ fn reexported<'f>(
     reexports_left: u32,
 ) -> Option<&'f str> {
     let mut statement = String::new();
-    for line in &file.lines {
-        let code = code_of(line);
+    for code in &file.code {
         let begins = code.trim_start();
         if statement.is_empty() && !(begins.starts_with("pub") && begins.contains("use ")) {
             continue;
@@ -249,6 +261,27 @@ mod tests {
             ("a/src/m/q.rs", "use crate::m::P;"),
         ]);
         assert_eq!(found.len(), 1, "{found:?}");
+    }
+
+    #[test]
+    fn circle_through_a_module_is_found() {
+        let found = faults(&[
+            ("a/src/lib.rs", "mod x;\nmod y;"),
+            ("a/src/x.rs", "use crate::y;"),
+            ("a/src/y.rs", "use super::x;"),
+        ]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let found = faults(&[
+            ("a/src/lib.rs", "mod m;"),
+            ("a/src/m/mod.rs", "mod p;\nuse p::P;\npub struct M;"),
+            ("a/src/m/p.rs", "use super::M;"),
+        ]);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let found = faults(&[
+            ("src/lib.rs", "mod x;\nuse x::X;"),
+            ("src/x.rs", "use crate::Y;"),
+        ]);
+        assert_eq!(found.len(), 1, "the facade too: {found:?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What is wrong within one file.
 
-use crate::tidy::source::{SourceFile, code_of};
+use crate::tidy::source::SourceFile;
 
 /// A file with more lines is more than one noun.
 const FILE_LINES_MAX: usize = 500;
@@ -35,9 +35,8 @@ pub(crate) fn check(file: &SourceFile, faults: &mut Vec<String>) {
     }
     let code_lines = if file.is_test() { 0 } else { file.code_lines() };
     let is_xtask = file.path.starts_with("xtask/");
-    for (index, line) in file.lines.iter().enumerate() {
+    for (index, (line, code)) in file.lines.iter().zip(&file.code).enumerate() {
         let mut fault = |what: &str| faults.push(format!("{}:{}: {what}", file.path, index + 1));
-        let code = code_of(line);
         let in_tests = index >= code_lines;
         let comment = line.split_once("//").map_or("", |(_, comment)| comment);
         if !is_xtask {
@@ -61,10 +60,7 @@ pub(crate) fn check(file: &SourceFile, faults: &mut Vec<String>) {
                 .iter()
                 .filter(|(word, _)| code.contains(word));
             banned.for_each(|(_, what)| fault(what));
-            if code.trim_start().starts_with("use ")
-                && code.contains("::*")
-                && !code.contains("prelude::*")
-            {
+            if code.contains("::*") && !code.contains("prelude::*") {
                 fault("a glob import");
             }
             let reads_clock = code.contains("SystemTime::now") || code.contains("Instant::now");
@@ -72,8 +68,7 @@ pub(crate) fn check(file: &SourceFile, faults: &mut Vec<String>) {
                 fault("reads the system's clock: take a clock");
             }
         }
-        let statement = code.trim();
-        if statement.starts_with("matches!(") && statement.ends_with(';') {
+        if code.trim_start().starts_with("matches!(") && is_statement(&file.code, index) {
             fault("a `matches!` whose answer nobody reads");
         }
     }
@@ -82,14 +77,35 @@ pub(crate) fn check(file: &SourceFile, faults: &mut Vec<String>) {
     }
 }
 
+/// Whether the macro that begins line `index` is a whole statement: nothing before it in the
+/// statement takes its answer, and a semicolon follows its last bracket.
+fn is_statement(code: &[String], index: usize) -> bool {
+    let mut before = code[..index].iter().rev().map(|line| line.trim_end());
+    let last = before.find_map(|line| line.chars().last());
+    if !last.is_none_or(|c| ";{}".contains(c)) {
+        return false;
+    }
+    let mut depth = 0;
+    for c in code[index..].iter().flat_map(|line| line.chars()) {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            c if depth == 0 && !c.is_alphanumeric() && c != '!' && !c.is_whitespace() => {
+                return c == ';';
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
 /// Counts the lines of each function, from its `fn` to the brace that closes it.
 fn check_functions(file: &SourceFile, faults: &mut Vec<String>) {
     let mut open: Vec<(usize, i32, String)> = Vec::new();
     let mut depth = 0;
     let mut pending: Option<(usize, String)> = None;
-    for (index, line) in file.lines.iter().enumerate() {
-        let code = code_of(line);
-        if let Some(name) = function_name(&code) {
+    for (index, code) in file.code.iter().enumerate() {
+        if let Some(name) = function_name(code) {
             pending = Some((index, name));
         }
         for c in code.chars() {
@@ -147,6 +163,9 @@ mod tests {
         let planted = [
             ("let x = y.unwrap();", "unwrap"),
             ("use std::io::*;", "glob"),
+            ("pub use std::io::*;", "glob"),
+            ("use std::{\n    io::*,\n};", "glob"),
+            ("f();\nmatches!(\n    a,\n    B\n);", "matches"),
             ("#[allow(dead_code)]", "allow"),
             ("// TODO: later", "note to self"),
             ("let t = Instant::now();", "clock"),
@@ -166,6 +185,8 @@ mod tests {
     #[test]
     fn texts_and_tests_may_say_more() {
         assert!(faults("a/src/b.rs", r#"let x = "y.unwrap()";"#).is_empty());
+        assert!(faults("a/src/b.rs", "let x =\n    matches!(a, B);").is_empty());
+        assert!(faults("a/src/b.rs", "f();\nmatches!(a, B)\n}").is_empty());
         assert!(faults("a/src/b/tests.rs", "let x = y.unwrap(); use super::*;").is_empty());
         assert!(
             faults(
@@ -184,6 +205,12 @@ mod tests {
         assert!(
             found.len() == 1 && found[0].contains("`f` has 73 lines"),
             "{found:?}"
+        );
+        let text = "    \"}\n".to_owned() + &"a\n".repeat(71) + "\";\n";
+        let found = faults("a/src/b.rs", &format!("fn f() {{\n{text}}}\n"));
+        assert!(
+            found.len() == 1,
+            "a brace in a text closes nothing: {found:?}"
         );
         let found = faults("a/src/b.rs", &"const A: u8 = 1;\n".repeat(501));
         assert!(

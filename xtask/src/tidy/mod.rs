@@ -1,6 +1,7 @@
 //! What a compiler cannot see.
 
 mod behaviours;
+mod code;
 mod imports;
 mod lines;
 mod packages;

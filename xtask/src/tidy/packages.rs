@@ -15,6 +15,9 @@ const LAYERS: [(&str, u8); 7] = [
 ];
 
 pub(crate) fn check(root: &Path, faults: &mut Vec<String>) -> Result<(), String> {
+    let path = root.join("Cargo.toml");
+    let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+    check_members(&text, faults);
     for (package, _) in LAYERS {
         let path = if package == "stateline" {
             root.to_owned()
@@ -26,6 +29,21 @@ pub(crate) fn check(root: &Path, faults: &mut Vec<String>) -> Result<(), String>
         check_manifest(package, &text, faults);
     }
     Ok(())
+}
+
+/// A package without a layer would be checked by nobody.
+fn check_members(text: &str, faults: &mut Vec<String>) {
+    let list = text
+        .split_once("members = [")
+        .and_then(|(_, rest)| rest.split_once(']'))
+        .map_or("", |(list, _)| list);
+    for member in list.split('"').skip(1).step_by(2) {
+        if LAYERS.iter().all(|(package, _)| *package != member) {
+            faults.push(format!(
+                "Cargo.toml: `{member}` has no layer in xtask/src/tidy/packages.rs"
+            ));
+        }
+    }
 }
 
 fn check_manifest(package: &str, text: &str, faults: &mut Vec<String>) {
@@ -41,10 +59,20 @@ fn check_manifest(package: &str, text: &str, faults: &mut Vec<String>) {
         if let Some(name) = line.strip_prefix('[') {
             section = name.trim_end_matches(']');
         }
-        if section != "dependencies" {
+        // What the workspace only gives names to is nobody's dependency yet.
+        if section.starts_with("workspace") {
             continue;
         }
-        let name = line.split(['.', ' ', '=']).next().unwrap_or_default();
+        // `[dependencies]` and a line for each, or `[dependencies.name]`; also those of a build
+        // script and of a target.
+        let table = section.rsplit_once("dependencies.");
+        let name = match table {
+            Some((kind, name)) if !kind.ends_with("dev-") && line.starts_with('[') => name,
+            None if section.ends_with("dependencies") && !section.ends_with("dev-dependencies") => {
+                line.split(['.', ' ', '=']).next().unwrap_or_default()
+            }
+            _ => continue,
+        };
         if layer(name).is_some_and(|other| other >= own) {
             faults.push(format!(
                 "{package}/Cargo.toml: depends on {name}, which does not lie below it"
@@ -64,11 +92,30 @@ mod tests {
         check_manifest("backend-memory", text, &mut faults);
         assert_eq!(faults.len(), 1, "{faults:?}");
         faults.clear();
+        for text in [
+            "[dependencies.stateline]\npath = \"..\"",
+            "[build-dependencies]\ncli.workspace = true",
+            "[target.'cfg(unix)'.dependencies]\nbenches = \"1\"",
+        ] {
+            check_manifest("backend-memory", text, &mut faults);
+            assert_eq!(faults.len(), 1, "{text}: {faults:?}");
+            faults.clear();
+        }
         check_manifest(
             "backend-memory",
             "[dev-dependencies]\nconformance-tests.workspace = true",
             &mut faults,
         );
         assert!(faults.is_empty(), "{faults:?}");
+    }
+
+    #[test]
+    fn package_without_a_layer_is_found() {
+        let mut faults = Vec::new();
+        check_members("members = [\"cli\", \"backend-new\"]\n[lints]", &mut faults);
+        assert!(
+            faults.len() == 1 && faults[0].contains("backend-new"),
+            "{faults:?}"
+        );
     }
 }

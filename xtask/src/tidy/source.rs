@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::tidy::code;
+
 /// A Rust file.
 #[derive(Debug)]
 pub(crate) struct SourceFile {
@@ -10,14 +12,16 @@ pub(crate) struct SourceFile {
     pub(crate) path: String,
     /// Its lines.
     pub(crate) lines: Vec<String>,
+    /// The same lines without comments and without what stands in quotes.
+    pub(crate) code: Vec<String>,
 }
 
 impl SourceFile {
-    #[cfg(test)]
     pub(crate) fn of(path: &str, text: &str) -> Self {
         Self {
             path: path.to_owned(),
             lines: text.lines().map(str::to_owned).collect(),
+            code: code::of(text),
         }
     }
 
@@ -41,40 +45,6 @@ impl SourceFile {
             .position(is_test_module)
             .unwrap_or(self.lines.len())
     }
-}
-
-/// A line without its comment and with what stands in quotes left out.
-pub(crate) fn code_of(line: &str) -> String {
-    let mut code = String::new();
-    let mut in_text = false;
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\\' if in_text => {
-                chars.next();
-            }
-            '"' => {
-                in_text = !in_text;
-                code.push('"');
-            }
-            '\'' if !in_text => {
-                // A character that is a quote or a brace would confuse what follows.
-                let mut ahead = chars.clone();
-                match (ahead.next(), ahead.next()) {
-                    (Some('\\'), Some(_)) => {
-                        ahead.find(|c| *c == '\'');
-                        chars = ahead;
-                    }
-                    (Some(_), Some('\'')) => chars = ahead,
-                    _ => code.push('\''),
-                }
-            }
-            '/' if !in_text && chars.peek() == Some(&'/') => break,
-            _ if in_text => {}
-            _ => code.push(c),
-        }
-    }
-    code
 }
 
 /// Reads all Rust files below `root` that belong to the project.
@@ -101,23 +71,8 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<SourceFile>) -> Result<()
             let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
             let relative = path.strip_prefix(root).unwrap_or(&path);
             let path = relative.to_string_lossy().replace('\\', "/");
-            files.push(SourceFile {
-                path,
-                lines: text.lines().map(str::to_owned).collect(),
-            });
+            files.push(SourceFile::of(&path, &text));
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn comments_and_texts_are_left_out() {
-        assert_eq!(code_of(r#"let a = "{ // }"; // {"#), r#"let a = ""; "#);
-        assert_eq!(code_of("if c == '{' { f('\\'') }"), "if c ==  { f() }");
-        assert_eq!(code_of("fn f<'a>(x: &'a str) {"), "fn f<'a>(x: &'a str) {");
-    }
 }
