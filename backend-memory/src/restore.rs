@@ -6,7 +6,9 @@ use backend_core::chain::{Chain, KeySpan};
 use backend_core::entry::Op;
 use backend_core::lineage::Lineage;
 use backend_core::segment::{Clip, SegmentRef, SegmentSource, SegmentStream};
-use backend_core::{Error, ErrorKind, Generation, Result, TaskRestore, TaskScope};
+use backend_core::{
+    Error, ErrorKind, Generation, HashRange, Result, TaskPart, TaskRestore, TaskScope,
+};
 
 use crate::shared::Shared;
 use crate::states::States;
@@ -38,7 +40,13 @@ pub(crate) async fn restore(
     }
     let policy = shared.options.chain.clone();
     let lineage = if restored.source.is_same(&shared.storage) {
-        let chain = Chain::from_parts(restored.parts.iter().map(|part| &**part));
+        // A task that owns less than it restores refers to no more than it owns.
+        let owned: Vec<TaskPart> = restored
+            .parts
+            .iter()
+            .map(|part| clipped(part, scope.range))
+            .collect();
+        let chain = Chain::from_parts(&owned);
         Lineage::restored(chain, newest, restored.snapshot, policy)
     } else {
         // The segments lie elsewhere, so the first snapshot here writes everything.
@@ -76,6 +84,20 @@ fn check(scope: &TaskScope, restored: &TaskRestore) -> Result<()> {
         return differs("range", restored.range.to_string(), scope.range.to_string());
     }
     Ok(())
+}
+
+fn clipped(part: &TaskPart, range: HashRange) -> TaskPart {
+    let segments = part.segments.iter().filter_map(|segment| {
+        let clip = segment.clip.intersect(range)?;
+        Some(SegmentRef {
+            clip,
+            ..segment.clone()
+        })
+    });
+    TaskPart {
+        segments: segments.collect(),
+        ..part.clone()
+    }
 }
 
 async fn load(

@@ -355,7 +355,8 @@ impl KeyedStore for MemoryStore {
 impl MemoryStore {
     /// What the snapshot of `trigger` writes under this store's options.
     fn mode_of(&self, trigger: &Trigger) -> backend_core::SnapshotMode {
-        if self.shared.options.incremental {
+        if self.shared.options.incremental || trigger.mode == backend_core::SnapshotMode::Savepoint
+        {
             trigger.mode
         } else {
             backend_core::SnapshotMode::Full

@@ -1,3 +1,4 @@
+mod golden;
 mod merging;
 
 use std::sync::Arc;
