@@ -1,8 +1,16 @@
 //! Lines on standard output.
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 
-/// Prints a line. Whoever reads may have heard enough and left: that is no error of ours.
+/// Prints a line. Whoever reads may have heard enough and left: that is no error of ours. If it
+/// cannot be written for another reason, the command ends with status 2, as its answer is lost.
 pub(crate) fn line(text: impl std::fmt::Display) {
-    let _ = writeln!(std::io::stdout().lock(), "{text}");
+    match writeln!(std::io::stdout().lock(), "{text}") {
+        Ok(()) => {}
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => {}
+        Err(e) => {
+            eprintln!("error: standard output cannot be written: {e}");
+            std::process::exit(2);
+        }
+    }
 }
