@@ -71,6 +71,7 @@ impl MemoryOptions {
                 "0".to_owned(),
             ));
         }
+        self.chain.validate()?;
         self.segment.validate()
     }
 }

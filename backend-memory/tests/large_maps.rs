@@ -68,17 +68,19 @@ fn x12_clear_of_a_map_over_many_files_holds_through_every_merge() {
             maps.put(&mut *store, &other, &sub_key, &id).expect("put");
         }
         let part = snapshot(&mut *store, id);
-        std::thread::sleep(std::time::Duration::from_millis(5));
         let mut restored = open(&storage, Some(part));
         let found = maps.entries(&mut *restored, &large).wait().expect("read");
         assert_eq!(found, [(30_000, 1)], "after snapshot {id}");
         let count = restored.entry_count(maps.id()).wait().expect("counted");
         assert_eq!(count, 1 + 50 * (id - 1), "after snapshot {id}");
     }
-    let last = snapshot(&mut *store, 40);
-    let bytes: u64 = last.segments.iter().map(|segment| segment.meta.bytes).sum();
-    assert!(
-        bytes < 200_000,
-        "what was cleared is gone from the {bytes} bytes of the chain"
-    );
+    // Merges run behind snapshots; sooner or later they have been through every file.
+    let other = maps.key(&99_u32).expect("a key");
+    let is_gone = (40..1_000).any(|id| {
+        maps.put(&mut *store, &other, &0, &id).expect("put");
+        let part = snapshot(&mut *store, id);
+        let bytes: u64 = part.segments.iter().map(|segment| segment.meta.bytes).sum();
+        bytes < 200_000
+    });
+    assert!(is_gone, "what was cleared still lies in the chain");
 }

@@ -1,13 +1,19 @@
 //! Figures beside their targets.
 
+/// What a figure may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Target {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
 /// One figure and what it may be.
 #[derive(Clone, Debug)]
 pub(crate) struct Figure {
     name: String,
     got: f64,
-    target: f64,
+    target: Target,
     unit: &'static str,
-    at_least: bool,
     note: String,
 }
 
@@ -16,45 +22,22 @@ pub(crate) struct Figure {
 pub(crate) struct Report(Vec<Figure>);
 
 impl Report {
-    /// A figure that should be at most `target`.
-    pub(crate) fn at_most(
+    /// Prints a figure and keeps it.
+    pub(crate) fn figure(
         &mut self,
         name: &str,
         got: f64,
-        target: f64,
+        target: Target,
         unit: &'static str,
         note: String,
     ) {
-        self.push(Figure {
+        let figure = Figure {
             name: name.to_owned(),
             got,
             target,
             unit,
-            at_least: false,
             note,
-        });
-    }
-
-    /// A figure that should be at least `target`.
-    pub(crate) fn at_least(
-        &mut self,
-        name: &str,
-        got: f64,
-        target: f64,
-        unit: &'static str,
-        note: String,
-    ) {
-        self.push(Figure {
-            name: name.to_owned(),
-            got,
-            target,
-            unit,
-            at_least: true,
-            note,
-        });
-    }
-
-    fn push(&mut self, figure: Figure) {
+        };
         println!("{}", figure.line());
         self.0.push(figure);
     }
@@ -72,19 +55,21 @@ impl Report {
 
 impl Figure {
     fn holds(&self) -> bool {
-        if self.at_least {
-            self.got >= self.target
-        } else {
-            self.got <= self.target
+        match self.target {
+            Target::AtMost(target) => self.got <= target,
+            Target::AtLeast(target) => self.got >= target,
         }
     }
 
     fn line(&self) -> String {
         let verdict = if self.holds() { "ok  " } else { "MISS" };
-        let bound = if self.at_least { ">=" } else { "<=" };
+        let (bound, target) = match self.target {
+            Target::AtMost(target) => ("<=", target),
+            Target::AtLeast(target) => (">=", target),
+        };
         format!(
-            "{verdict} {:<46} {:>9.2} {:<6} {bound} {:>7} {}",
-            self.name, self.got, self.unit, self.target, self.note
+            "{verdict} {:<46} {:>9.2} {:<6} {bound} {target:>7} {}",
+            self.name, self.got, self.unit, self.note
         )
     }
 }

@@ -48,6 +48,8 @@ caught! {
     skipped_checksums_are_caught: SkipsChecksums by x3_a_flipped_bit_gives_no_wrong_data;
     rolled_back_aborts_are_caught: RollsBack by s7_a_cancelled_snapshot_leaves_no_trace;
     early_coverage_is_caught: CoversTooEarly by x9_a_failed_write_is_an_error_and_loses_nothing;
+    references_to_newer_segments_are_caught: RefersToNewer by x14_pending_snapshots_end_in_any_order;
+    reuse_in_full_snapshots_is_caught: ReusesInFull by s1_a_snapshot_shows_its_moment;
     hidden_failures_are_caught: HidesFailures by x9_a_failed_write_is_an_error_and_loses_nothing;
     full_increments_are_caught: WritesEverything by x4_increments_cost_what_changed;
     kept_tombstones_are_caught: KeepsTombstones by x15_churn_without_snapshots_is_bounded;

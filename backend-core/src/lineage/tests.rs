@@ -192,9 +192,10 @@ fn pending_generations_hold_the_anchor_until_they_end() {
     assert_eq!(anchor(4), Generation(1), "only what is covered is left");
 }
 
-/// A lineage whose chain is due for a merge: a base and 16 runs.
-fn due_for_a_merge() -> Lineage {
+/// A lineage of a base and 16 runs, whose chain is due for a merge of `fanout` of them.
+fn due_for_a_merge_of(fanout: u32) -> Lineage {
     let policy = ChainPolicy {
+        fanout,
         dead_percent_max: 10_000,
         ..ChainPolicy::default()
     };
@@ -206,6 +207,10 @@ fn due_for_a_merge() -> Lineage {
         frozen.complete(&delta, &[written]);
     }
     lineage
+}
+
+fn due_for_a_merge() -> Lineage {
+    due_for_a_merge_of(16)
 }
 
 fn merged(claim: &MergeClaim, from: SnapshotId) -> SegmentRef {
@@ -260,6 +265,11 @@ fn merge_that_misses_its_snapshot_is_too_late() {
         claim.stage(vec![merged(&claim, from)], from),
         MergeOutcome::TooLate
     );
+    assert_eq!(
+        claim.output_id(),
+        SnapshotId(20),
+        "the next try leaves more time"
+    );
     drop(claim);
     assert!(
         lineage.claim_merge(HashRange::ALL).is_some(),
@@ -287,18 +297,7 @@ fn staged_merge_whose_inputs_are_gone_is_forgotten() {
 
 #[test]
 fn merge_behind_one_that_waits_does_not_enter_before_it() {
-    let policy = ChainPolicy {
-        fanout: 8,
-        dead_percent_max: 10_000,
-        ..ChainPolicy::default()
-    };
-    let lineage = Lineage::empty(policy);
-    for id in 1..=17 {
-        let frozen = freeze(&lineage, id);
-        let delta = frozen.start_write();
-        let written = segment(u64::from(id), &delta, Generation(id));
-        frozen.complete(&delta, &[written]);
-    }
+    let lineage = due_for_a_merge_of(8);
     let first = lineage
         .claim_merge(HashRange::ALL)
         .expect("eight runs are due");

@@ -4,7 +4,7 @@
 //! delete for their key and namespace, then B's. At the bottom, where nothing older lies below,
 //! deletes and expired entries go; elsewhere an expired entry becomes a delete.
 
-use crate::entry::{Entry, Op, SchemaTag};
+use crate::entry::{Entry, Op};
 use crate::error::Result;
 use crate::segment::block_entries::{BlockEntries, RawEntry};
 
@@ -173,9 +173,6 @@ fn kept<'a>(entry: &Entry<'a>, rules: MergeRules) -> Option<Entry<'a>> {
     match (is_gone, rules.reaches_bottom) {
         (true, true) => None,
         (true, false) => Some(Entry::delete(entry.key)),
-        (false, _) => Some(Entry {
-            schema: SchemaTag(entry.schema.0),
-            ..*entry
-        }),
+        (false, _) => Some(*entry),
     }
 }

@@ -76,6 +76,7 @@ impl SegmentSource {
                 if end > bytes.len() {
                     return Err(self.place_error(
                         Error::new(ErrorKind::Corrupt, "a segment is shorter than it should be")
+                            .with("offset", bytes.len())
                             .expected_got(self.bytes, bytes.len()),
                     ));
                 }

@@ -9,7 +9,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::Digest;
 use crate::segment::block_entries::BlockEntries;
 use crate::segment::footer::HEADER_BYTES;
-use crate::segment::meta::SegmentMeta;
+use crate::segment::meta::{Region, SegmentMeta};
 use crate::segment::region::{BlockHandle, decode_region};
 use crate::segment::source::SegmentSource;
 
@@ -191,11 +191,14 @@ impl SegmentStream {
         if got == self.meta.digest {
             return Ok(());
         }
+        let footer = self.meta.regions.last().and_then(Region::end).unwrap_or(0);
         Err(self.source.place_error(
             Error::new(
                 ErrorKind::Corrupt,
-                "a segment's digest differs from its manifest's",
+                "a segment's header or footer is damaged: its digest differs from its manifest's",
             )
+            // Blocks, indexes and filters have proven themselves by their checksums.
+            .with("offset", format_args!("0..{HEADER_BYTES} or {footer}.."))
             .expected_got(self.meta.digest, got),
         ))
     }

@@ -16,7 +16,7 @@ use hashbrown::HashMap;
 
 use super::VALUES_BELOW;
 use crate::measure::{Clock, Numbers, median, nanos_each, resident_bytes};
-use crate::report::Report;
+use crate::report::{Report, Target};
 
 /// Operations of one round.
 const OPERATIONS: usize = 1_000_000;
@@ -70,9 +70,15 @@ fn at_size(report: &mut Report, entries: u64, rounds: usize, is_small: bool) -> 
     if !is_small {
         let worst_us = worst_batch.as_secs_f64() * 1e6;
         let note = "CPU of the slowest batch of 16 inserts".to_owned();
-        report.at_most("slowest insert", worst_us, 1_000.0, "us", note);
+        report.figure(
+            "slowest insert",
+            worst_us,
+            Target::AtMost(1_000.0),
+            "us",
+            note,
+        );
         let note = "resident memory after the inserts".to_owned();
-        report.at_most("bytes an entry", resident, 72.0, "B", note);
+        report.figure("bytes an entry", resident, Target::AtMost(72.0), "B", note);
     }
     Ok(())
 }
@@ -227,7 +233,13 @@ impl Times {
         let against = |got: f64, peer: f64| format!("{got:.0} ns beside hashbrown's {peer:.0} ns");
         let mut ratio = |name: &str, got: Vec<f64>, peer: f64, target: f64| {
             let got = median(got);
-            report.at_most(name, got / peer, target, "x", against(got, peer));
+            report.figure(
+                name,
+                got / peer,
+                Target::AtMost(target),
+                "x",
+                against(got, peer),
+            );
             got
         };
         ratio("table: get", self.table_get, peer_get, 3.0);
@@ -260,10 +272,22 @@ impl Times {
             let note = |got: f64, flink: f64| format!("{got:.0} ns; Flink's heap {flink:.0} ns");
             let (flink_get, flink_update) = FLINK_HEAP_NS;
             let name = "typed handle: get, times Flink's heap";
-            report.at_least(name, flink_get / get, 4.0, "x", note(get, flink_get));
+            report.figure(
+                name,
+                flink_get / get,
+                Target::AtLeast(4.0),
+                "x",
+                note(get, flink_get),
+            );
             let name = "typed handle: get then put, times Flink's heap";
             let got = flink_update / read_modify_write;
-            report.at_least(name, got, 5.0, "x", note(read_modify_write, flink_update));
+            report.figure(
+                name,
+                got,
+                Target::AtLeast(5.0),
+                "x",
+                note(read_modify_write, flink_update),
+            );
         }
     }
 }

@@ -14,7 +14,7 @@ use futures::executor::block_on;
 
 use super::VALUES_BELOW;
 use crate::measure::{Clock, Numbers, nanos_each};
-use crate::report::Report;
+use crate::report::{Report, Target};
 
 /// Increments that the amortised figure covers.
 const INCREMENTS: u64 = 13;
@@ -35,22 +35,34 @@ pub(super) fn measure(report: &mut Report, entries: u64) -> Result<()> {
         }
         let name = format!("pause at {size} entries");
         let worst = pauses.iter().copied().fold(0.0, f64::max);
-        report.at_most(&name, worst, 100.0, "us", "the longest of 5".to_owned());
+        report.figure(
+            &name,
+            worst,
+            Target::AtMost(100.0),
+            "us",
+            "the longest of 5".to_owned(),
+        );
     }
     let mut job = Job::filled(entries)?;
     let (cpu, full) = Clock::ProcessCpu.time(|| job.write(SnapshotMode::Full));
     let full = full?;
     let size = full.stats.bytes_new as f64 / entries as f64;
-    report.at_most(
+    report.figure(
         "full snapshot: size",
         size,
-        8.0,
+        Target::AtMost(8.0),
         "B",
         "bytes an entry".to_owned(),
     );
     let cost = nanos_each(cpu, entries as usize);
     let note = "an entry: walk, sort, encode, checksum, put".to_owned();
-    report.at_most("full snapshot: CPU", cost, 150.0, "ns", note);
+    report.figure(
+        "full snapshot: CPU",
+        cost,
+        Target::AtMost(150.0),
+        "ns",
+        note,
+    );
     increments(report, &mut job, entries)?;
     restore(report, &mut job, entries)
 }
@@ -70,7 +82,13 @@ fn increments(report: &mut Report, job: &mut Job, entries: u64) -> Result<()> {
     }
     let name = "incremental after 1 %, 13 in turn: size";
     let note = format!("bytes a changed entry, {changed} changed");
-    report.at_most(name, bytes as f64 / changed as f64, 20.0, "B", note);
+    report.figure(
+        name,
+        bytes as f64 / changed as f64,
+        Target::AtMost(20.0),
+        "B",
+        note,
+    );
     println!(
         "     (CPU {:.0} ns a changed entry)",
         nanos_each(cpu, changed as usize)
@@ -97,7 +115,13 @@ fn restore(report: &mut Report, job: &mut Job, entries: u64) -> Result<()> {
     let count = store.entry_count(visits.id()).wait()?;
     assert_eq!(count, entries, "the restored state is whole");
     let note = format!("wall, {segments} segments");
-    report.at_most("restore", wall.as_secs_f64(), 2.0, "s", note);
+    report.figure(
+        "restore",
+        wall.as_secs_f64(),
+        Target::AtMost(2.0),
+        "s",
+        note,
+    );
     Ok(())
 }
 

@@ -45,9 +45,9 @@ pub(crate) fn check(file: &SourceFile, faults: &mut Vec<String>) {
                     fault("a note to self: do it, or file an issue");
                 }
             }
-            for place in ["../shared", "/work/"] {
+            for place in ["/home/", "/root/", "/Users/"] {
                 if line.contains(place) {
-                    fault("names a place outside of the project");
+                    fault("names a place on somebody's machine");
                 }
             }
         }
@@ -170,7 +170,7 @@ mod tests {
             ("// TODO: later", "note to self"),
             ("let t = Instant::now();", "clock"),
             ("matches!(a, B);", "matches"),
-            ("// see ../shared/docs", "outside"),
+            ("// see /home/ada/notes", "somebody's machine"),
             ("todo!()", "unfinished"),
         ];
         for (line, what) in planted {

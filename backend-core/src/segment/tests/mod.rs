@@ -243,6 +243,8 @@ fn every_flipped_bit_is_found() {
             "bit {bit}: {e}"
         );
         assert_eq!(e.fact("object"), Some("inline segment"), "bit {bit}: {e}");
+        let place = e.fact("offset").or(e.fact("block_offset"));
+        assert!(place.is_some(), "bit {bit}: {e}");
         // With nothing but the object itself, it is read as it was, or refused.
         if let Ok(meta) = SegmentMeta::decode(&segment.meta.location, &damaged) {
             let unproven = SegmentMeta {
@@ -263,6 +265,8 @@ fn every_truncation_is_found() {
         let cut = segment.bytes.slice(..len);
         let e = read_all(&segment.meta, &cut).expect_err("bytes are missing");
         assert_eq!(e.kind(), ErrorKind::Corrupt, "{len} bytes: {e}");
+        let place = e.fact("offset").or(e.fact("range"));
+        assert!(place.is_some(), "{len} bytes: {e}");
         let e = SegmentMeta::decode(&segment.meta.location, &cut).expect_err("no tail");
         assert_eq!(e.kind(), ErrorKind::Corrupt, "{len} bytes: {e}");
     }
