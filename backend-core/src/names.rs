@@ -49,6 +49,8 @@ pub enum Folder {
     Collect,
     /// The pins.
     Pins,
+    /// The claims of other jobs on savepoints.
+    Claimed,
     /// What probes left behind.
     Probe,
 }
@@ -63,6 +65,7 @@ impl Folder {
             Self::Segments => "segments",
             Self::Collect => "collect",
             Self::Pins => "pins",
+            Self::Claimed => "claimed",
             Self::Probe => "probe",
         }
     }
@@ -84,6 +87,8 @@ pub enum ObjectName {
     Collect(Epoch, u64),
     /// `pins/{unique}`.
     Pin(UniqueId),
+    /// `claimed/{epoch}-{id}`: the savepoint at that place belongs to another job.
+    Claimed(Epoch, SnapshotId),
     /// `probe/{unique}`: written when a store is opened, to see what it can do, and removed.
     Probe(UniqueId),
 }
@@ -106,6 +111,7 @@ impl fmt::Display for ObjectName {
             ),
             Self::Collect(epoch, index) => write!(f, "collect/{:020}-{index:020}", epoch.0),
             Self::Pin(unique) => write!(f, "pins/{unique}"),
+            Self::Claimed(epoch, id) => write!(f, "claimed/{:020}-{:020}", epoch.0, id.0),
             Self::Probe(unique) => write!(f, "probe/{unique}"),
         }
     }
@@ -146,6 +152,7 @@ fn parse(text: &str) -> Option<ObjectName> {
         }),
         "collect" => ObjectName::Collect(Epoch(number()?), number()?),
         "pins" => ObjectName::Pin(unique(fields.next()?)?),
+        "claimed" => ObjectName::Claimed(Epoch(number()?), SnapshotId(number()?)),
         "probe" => ObjectName::Probe(unique(fields.next()?)?),
         _ => return None,
     })
@@ -183,6 +190,7 @@ mod tests {
             segment(2, 0),
             ObjectName::Collect(Epoch(3), 4),
             ObjectName::Pin(UniqueId(0)),
+            ObjectName::Claimed(Epoch(5), SnapshotId(6)),
             ObjectName::Probe(UniqueId(7)),
         ];
         for name in names {

@@ -10,6 +10,7 @@ pub mod limits;
 mod meta;
 mod model;
 mod part;
+mod pin;
 mod record;
 mod segment;
 
@@ -23,4 +24,5 @@ pub use model::{
     Blob, ChannelPart, ChannelSide, Manifest, ManifestMeta, ManifestPart, OperatorMeta,
     OperatorStatePart, Parent, Position, Redistribution, SnapshotKind, StateMeta,
 };
+pub use pin::{Pin, SavepointClaim};
 pub use record::{Claim, Condemn};

@@ -154,7 +154,7 @@ impl Condemn {
     }
 }
 
-fn head(magic: [u8; 8]) -> Writer {
+pub(super) fn head(magic: [u8; 8]) -> Writer {
     let mut out = Writer::default();
     out.raw(&magic);
     out.u32(VERSION);
@@ -162,7 +162,7 @@ fn head(magic: [u8; 8]) -> Writer {
     out
 }
 
-fn sealed(out: Writer) -> Bytes {
+pub(super) fn sealed(out: Writer) -> Bytes {
     let mut bytes = out.finish();
     let digest = Digest::of(&bytes);
     bytes.extend(digest.0);
@@ -170,7 +170,7 @@ fn sealed(out: Writer) -> Bytes {
 }
 
 /// The body of a record whose magic, digest, version and flags are right.
-fn opened<'a>(section: &'static str, magic: [u8; 8], bytes: &'a [u8]) -> Result<Reader<'a>> {
+pub(super) fn opened<'a>(section: &'static str, magic: [u8; 8], bytes: &'a [u8]) -> Result<Reader<'a>> {
     let whole = Reader::new(section, bytes, 0);
     if bytes.len() < HEAD_BYTES + DIGEST_BYTES {
         return Err(whole.corrupt("a record is cut short").expected_got(
@@ -196,11 +196,11 @@ fn opened<'a>(section: &'static str, magic: [u8; 8], bytes: &'a [u8]) -> Result<
     Ok(input)
 }
 
-fn read_job(input: &mut Reader<'_>) -> Result<JobId> {
+pub(super) fn read_job(input: &mut Reader<'_>) -> Result<JobId> {
     JobId::new(input.name()?).map_err(|_| input.corrupt("a job has no name"))
 }
 
-fn check_owner(job: &JobId, got_job: &JobId, object: ObjectName, got: ObjectName) -> Result<()> {
+pub(super) fn check_owner(job: &JobId, got_job: &JobId, object: ObjectName, got: ObjectName) -> Result<()> {
     if job != got_job {
         return Err(
             Error::new(ErrorKind::Mismatch, "an object of another job").expected_got(job, got_job)

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::contract::{SnapshotMode, Trigger};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{Attempt, Epoch, SnapshotId};
+use crate::manifest::Position;
 use crate::names::ObjectName;
 use crate::store::protocol::adopt::fenced;
 
@@ -19,6 +20,18 @@ pub struct Pending {
     pub trigger: Trigger,
     /// The job's time-to-live clock at its trigger, in milliseconds since 1970.
     pub ttl_clock_ms: u64,
+}
+
+/// What a coordinator may not let go of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holds {
+    /// The last confirmed snapshot.
+    pub confirmed: Position,
+    /// The lowest base of any pending snapshot, and of those to come: objects of this epoch with
+    /// a higher id may be referred to.
+    pub floor: SnapshotId,
+    /// The snapshots that pending ones, and those to come, build on.
+    pub bases: BTreeSet<Position>,
 }
 
 /// The objects that a manifest names.
@@ -86,6 +99,22 @@ impl Ledger {
     pub fn floor(&self) -> SnapshotId {
         let bases = self.pending.values().filter_map(|p| p.trigger.base);
         bases.min().unwrap_or(self.base)
+    }
+
+    /// What a collection that begins now has to spare.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Fenced`]; [`ErrorKind::InDoubt`] while it is not known which snapshot is the
+    /// last.
+    pub fn holds(&self) -> Result<Holds> {
+        self.check_leads()?;
+        self.check_settled(None)?;
+        let at = |id: &SnapshotId| Position::new(self.epoch, *id);
+        Ok(Holds {
+            confirmed: at(&self.confirmed),
+            floor: self.floor(),
+            bases: self.objects.keys().map(at).collect(),
+        })
     }
 
     /// Gives out the next id.
@@ -314,7 +343,7 @@ fn declined(message: &'static str) -> Error {
 }
 
 /// The epoch and the snapshot that an object of state was written for.
-fn written_for(object: &ObjectName) -> (Epoch, SnapshotId) {
+pub(super) fn written_for(object: &ObjectName) -> (Epoch, SnapshotId) {
     match object {
         ObjectName::Segment(name) => (name.epoch, name.snapshot),
         ObjectName::Parts(name) => (name.epoch, name.snapshot),
@@ -323,6 +352,7 @@ fn written_for(object: &ObjectName) -> (Epoch, SnapshotId) {
         | ObjectName::Manifest(..)
         | ObjectName::Collect(..)
         | ObjectName::Pin(_)
+        | ObjectName::Claimed(..)
         | ObjectName::Probe(_) => (Epoch(0), SnapshotId(0)),
     }
 }

@@ -8,11 +8,14 @@
 //! 2. [`choose_base`]: the newest manifest, not condemned, of the highest epoch that has one.
 //! 3. [`Committing`]: create the manifest, then look for the next epoch.
 //! 4. [`Ledger`]: ids, pending snapshots, bases and references.
+//! 5. [`retain`] and [`Collecting`]: what stays, and in which order the rest goes.
 
 mod adopt;
 mod claiming;
+mod collecting;
 mod committing;
 mod ledger;
+mod retention;
 mod settle;
 
 #[cfg(test)]
@@ -22,5 +25,7 @@ pub(crate) use adopt::fenced;
 pub use adopt::{BaseChoice, choose_base, newest};
 pub use claiming::{ClaimStep, Claiming};
 pub use committing::{CommitStep, Committing};
-pub use ledger::{Ledger, ObjectSet, PENDING_MAX, Pending};
+pub use collecting::{CollectStep, Collecting, Sweep};
+pub use ledger::{Holds, Ledger, ObjectSet, PENDING_MAX, Pending};
+pub use retention::{Candidate, KeepReason, Others, Retention, retain};
 pub use settle::{CreateAnswer, Settle, SettleStep};
