@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures::StreamExt;
+use futures::stream::{self, BoxStream};
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -22,6 +23,8 @@ use crate::names::{Folder, ObjectName};
 pub struct Storage {
     store: Arc<dyn ObjectStore>,
     root: Path,
+    /// The directory, if the store is the local file system.
+    directory: Option<Arc<std::path::Path>>,
     requests: Arc<Requests>,
 }
 
@@ -74,6 +77,7 @@ impl Storage {
         Self {
             store,
             root: root.into(),
+            directory: None,
             requests: Arc::default(),
         }
     }
@@ -98,7 +102,10 @@ impl Storage {
         let store = LocalFileSystem::new_with_prefix(directory)
             .map_err(|e| fails("a directory cannot be opened", Box::new(e)))?
             .with_fsync(true);
-        Ok(Self::new(Arc::new(store), Path::default()))
+        Ok(Self {
+            directory: Some(directory.into()),
+            ..Self::new(Arc::new(store), Path::default())
+        })
     }
 
     /// A new, empty directory in this process's memory.
@@ -239,27 +246,10 @@ impl Storage {
     /// may be an object that was renamed, so it is not passed over.
     /// [`ErrorKind::Transient`] if the store did not answer.
     pub async fn list(&self, folder: Folder) -> Result<Vec<ListedObject>> {
-        self.requests.lists.fetch_add(1, Ordering::Relaxed);
-        let prefix = self.root.clone().join(folder.as_str());
-        let mut stream = self.store.list(Some(&prefix));
+        let mut stream = self.list_each(folder);
         let mut objects = Vec::new();
         while let Some(found) = stream.next().await {
-            let found = match found {
-                Ok(found) => found,
-                Err(object_store::Error::NotFound { .. }) => continue,
-                Err(e) => {
-                    return Err(
-                        Error::new(ErrorKind::Transient, "the object store did not list")
-                            .with("folder", folder.as_str())
-                            .because(e),
-                    );
-                }
-            };
-            let name = self.name_of(&found.location, folder)?;
-            objects.push(ListedObject {
-                name,
-                bytes: found.size,
-            });
+            objects.push(found?);
             if objects.len() > LISTED_OBJECTS_MAX {
                 return Err(
                     Error::new(ErrorKind::Limit, "a folder holds too many objects")
@@ -270,6 +260,38 @@ impl Storage {
         }
         objects.sort_unstable_by_key(|object| object.name);
         Ok(objects)
+    }
+
+    /// The objects of a folder, in the order in which the store lists them: for folders that are
+    /// larger than memory.
+    ///
+    /// # Errors
+    /// Each item's are those of [`Storage::list`].
+    pub fn list_each(&self, folder: Folder) -> BoxStream<'static, Result<ListedObject>> {
+        self.requests.lists.fetch_add(1, Ordering::Relaxed);
+        let prefix = self.root.clone().join(folder.as_str());
+        let this = self.clone();
+        let listed = self.store.list(Some(&prefix));
+        let named = listed.filter_map(move |found| {
+            let item = match found {
+                Ok(found) => Some(
+                    this.name_of(&found.location, folder)
+                        .map(|name| ListedObject {
+                            name,
+                            bytes: found.size,
+                        }),
+                ),
+                Err(object_store::Error::NotFound { .. }) => None,
+                Err(e) => Some(Err(Error::new(
+                    ErrorKind::Transient,
+                    "the object store did not list",
+                )
+                .with("folder", folder.as_str())
+                .because(e))),
+            };
+            std::future::ready(item)
+        });
+        named.boxed()
     }
 
     fn name_of(&self, location: &Path, folder: Folder) -> Result<ObjectName> {
@@ -294,6 +316,33 @@ impl Storage {
         match self.store.delete(&self.path(name)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(e) => Err(unanswered(name, e)),
+        }
+    }
+
+    /// Deletes objects, many with one request where the store can. It is no error if there is
+    /// none of a name.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Transient`] if the store did not answer; any of the objects may be gone.
+    pub async fn delete_all(&self, names: &[ObjectName]) -> Result<()> {
+        let count = names.len() as u64;
+        self.requests.deletes.fetch_add(count, Ordering::Relaxed);
+        let paths: Vec<_> = names.iter().map(|name| Ok(self.path(name))).collect();
+        let mut deleted = self.store.delete_stream(stream::iter(paths).boxed());
+        let mut failed = None;
+        while let Some(outcome) = deleted.next().await {
+            match outcome {
+                Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                Err(e) => failed = Some(e),
+            }
+        }
+        match failed {
+            None => Ok(()),
+            Some(e) => Err(
+                Error::new(ErrorKind::Transient, "objects could not be deleted")
+                    .with("objects", count)
+                    .because(e),
+            ),
         }
     }
 
@@ -351,5 +400,6 @@ fn cut_short(name: &ObjectName, expected: u64, got: u64) -> Error {
     )
 }
 
+mod staged;
 #[cfg(test)]
 mod tests;

@@ -10,8 +10,10 @@ use crate::ids::{Attempt, Digest, Epoch, SnapshotId, UniqueId};
 use crate::manifest::{EncodedManifest, Manifest, ManifestMeta, Parent, Position, SnapshotKind};
 use crate::names::{ObjectName, PartsName};
 use crate::store::assemble::assemble;
+use crate::store::collect::Collection;
+use crate::store::collect_report::CollectOptions;
 use crate::store::protocol::{
-    BaseChoice, CommitStep, Committing, Ledger, Pending, choose_base, fenced,
+    Adopt, BaseChoice, CommitStep, Committing, Ledger, Pending, Retention, choose_base, fenced,
 };
 use crate::store::publish::{claim_epoch, publish, store_parts};
 use crate::store::remote::Remote;
@@ -28,6 +30,8 @@ pub struct Coordinator {
     adopted: Snapshot,
     confirmed: Snapshot,
     in_doubt: Option<Prepared>,
+    /// Collections begun.
+    collections: u64,
 }
 
 /// A manifest whose creation has begun.
@@ -77,11 +81,16 @@ impl CommitPermit {
 }
 
 impl Coordinator {
-    /// Claims the next epoch and adopts the newest snapshot.
-    pub(super) async fn claim(remote: Remote) -> Result<Self> {
+    /// Claims the next epoch and adopts a snapshot.
+    pub(super) async fn claim(remote: Remote, adopt: Adopt) -> Result<Self> {
         let epoch = claim_epoch(&remote).await?;
+        Self::adopt(remote, epoch, adopt).await
+    }
+
+    /// Adopts a snapshot for `epoch`, which was claimed.
+    pub(super) async fn adopt(remote: Remote, epoch: Epoch, adopt: Adopt) -> Result<Self> {
         let listing = remote.listing().await?;
-        let choice = choose_base(epoch, &listing.positions(), &listing.condemned)?;
+        let choice = choose_base(epoch, &listing.positions(), &listing.condemned, adopt)?;
         let base = match choice.base {
             Some(position) => Some(remote.load(position).await?),
             None => None,
@@ -100,6 +109,7 @@ impl Coordinator {
             confirmed: adopted.clone(),
             adopted,
             in_doubt: None,
+            collections: 0,
         })
     }
 
@@ -190,6 +200,29 @@ impl Coordinator {
     /// [`ErrorKind::Fenced`].
     pub fn next_attempt(&mut self) -> Result<Attempt> {
         self.ledger.next_attempt()
+    }
+
+    /// Begins a collection: what no snapshot that `retention` keeps needs is to be deleted. It
+    /// does nothing until it is run, which can be beside all else that this coordinator does.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InDoubt`] while any commit is in doubt; [`ErrorKind::Fenced`].
+    pub fn collection(
+        &mut self,
+        retention: &Retention,
+        options: CollectOptions,
+    ) -> Result<Collection> {
+        let holds = self.ledger.holds()?;
+        let index = self.collections;
+        self.collections += 1;
+        let remote = self.remote.clone();
+        Ok(Collection::new(
+            remote,
+            index,
+            holds,
+            retention.clone(),
+            options,
+        ))
     }
 
     fn prepare(

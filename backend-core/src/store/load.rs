@@ -11,10 +11,13 @@ use crate::manifest::{
     Condemn, Footer, MANIFEST_END_BYTES, Manifest, ManifestMeta, ManifestPart, Position, Span,
 };
 use crate::names::{Folder, ObjectName};
-use crate::store::protocol::newest;
+use crate::store::protocol::{Candidate, newest};
 use crate::store::remote::Remote;
 use crate::store::snapshot::Snapshot;
 use crate::store::summary::SnapshotSummary;
+
+/// How often condemn records are listed until none goes while they are read.
+const RELISTS_MAX: u32 = 16;
 
 /// The manifests and condemn records of a job, listed in this order.
 #[derive(Debug)]
@@ -29,7 +32,7 @@ impl Listing {
         self.manifests.iter().map(|(p, _)| *p).collect()
     }
 
-    fn is_live(&self, position: Position) -> bool {
+    pub(super) fn is_live(&self, position: Position) -> bool {
         !self.condemned.iter().any(|c| c.condemns(position))
     }
 }
@@ -43,17 +46,46 @@ impl Remote {
                 manifests.push((Position::new(epoch, id), object.bytes));
             }
         }
-        let mut condemned = Vec::new();
-        for object in self.list(Folder::Collect).await? {
-            let bytes = self
-                .get(object.name, RECORD_BYTES_MAX)
-                .await?
-                .ok_or_else(|| missing(object.name))?;
-            condemned.push(Condemn::decode(object.name, &self.job, &bytes)?);
-        }
+        let condemned = self.condemned().await?;
         Ok(Listing {
             manifests,
             condemned,
+        })
+    }
+
+    /// All condemn records. One that is gone when it is read was replaced by a later one, which
+    /// says as much.
+    pub(super) async fn condemned(&self) -> Result<Vec<Condemn>> {
+        let mut relists = 0;
+        loop {
+            let listed = self.list(Folder::Collect).await?;
+            let mut condemned = Vec::with_capacity(listed.len());
+            let mut gone = None;
+            for object in listed {
+                match self.get(object.name, RECORD_BYTES_MAX).await? {
+                    Some(bytes) => {
+                        condemned.push(Condemn::decode(object.name, &self.job, &bytes)?);
+                    }
+                    None => gone = Some(object.name),
+                }
+            }
+            relists += 1;
+            match gone {
+                None => return Ok(condemned),
+                Some(object) if relists >= RELISTS_MAX => return Err(missing(object)),
+                Some(_) => {}
+            }
+        }
+    }
+
+    /// What a collection asks of a snapshot, without reading its parts.
+    pub(super) async fn candidate(&self, position: Position, bytes: u64) -> Result<Candidate> {
+        let (_, meta) = self.head(position.object(), Some(bytes)).await?;
+        Ok(Candidate {
+            position,
+            parent: meta.parent.map(|parent| parent.position),
+            kind: meta.kind,
+            created_ms: meta.created_ms,
         })
     }
 
@@ -157,6 +189,6 @@ fn check_job(expected: &JobId, got: &JobId) -> Result<()> {
     Err(Error::new(ErrorKind::Mismatch, "a manifest of another job").expected_got(expected, got))
 }
 
-fn missing(object: ObjectName) -> Error {
+pub(super) fn missing(object: ObjectName) -> Error {
     Error::new(ErrorKind::NotFound, "an object is missing").with("object", object)
 }

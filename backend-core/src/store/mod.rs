@@ -9,9 +9,12 @@
 //! - No rule rests on a clock.
 
 mod assemble;
+mod collect;
+mod collect_report;
 mod coordinator;
 mod load;
 mod options;
+mod pins;
 mod probe;
 pub mod protocol;
 mod publish;
@@ -24,8 +27,12 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
+pub use collect::Collection;
+pub use collect_report::{CollectOptions, CollectReport};
 pub use coordinator::{CommitPermit, Confirmed, Coordinator};
 pub use options::StoreOptions;
+pub use pins::Pinned;
+pub use protocol::{KeepReason, Retention};
 pub use restore::PARALLELISM_MAX;
 pub use snapshot::Snapshot;
 pub use snapshot_store::SnapshotStore;

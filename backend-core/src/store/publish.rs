@@ -124,7 +124,7 @@ pub(super) async fn store_parts(remote: &Remote, name: PartsName, bytes: Bytes) 
 }
 
 /// One try to create an object, with a pause after it if its outcome is not known.
-async fn create(
+pub(super) async fn create(
     remote: &Remote,
     object: ObjectName,
     bytes: Bytes,
@@ -143,7 +143,7 @@ async fn create(
     Ok(answer)
 }
 
-fn in_doubt(object: ObjectName, e: Error) -> Error {
+pub(super) fn in_doubt(object: ObjectName, e: Error) -> Error {
     Error::new(
         ErrorKind::InDoubt,
         "it is not known whether an object was created",

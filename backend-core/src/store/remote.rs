@@ -4,8 +4,12 @@
 use std::fmt;
 use std::future::Future;
 use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
+use futures::StreamExt;
+use tokio::sync::mpsc;
 
 use crate::clock::SharedEnvironment;
 use crate::error::{Error, ErrorKind, Result};
@@ -25,6 +29,9 @@ pub(super) struct Remote {
     io: IoRuntime,
     options: StoreOptions,
 }
+
+/// Listed objects that wait to be looked at.
+const LISTED_AHEAD: usize = 1_024;
 
 /// Counts the tries of one request.
 #[derive(Debug, Default)]
@@ -90,6 +97,46 @@ impl Remote {
             .await
     }
 
+    /// The objects of a folder, as they are listed: for folders that are larger than memory.
+    pub(super) fn listed(&self, folder: Folder) -> mpsc::Receiver<Result<ListedObject>> {
+        let (found, listed) = mpsc::channel(LISTED_AHEAD);
+        let storage = self.storage.clone();
+        let time_max = self.options.request_time_max();
+        self.io.spawn(async move {
+            let mut stream = storage.list_each(folder);
+            loop {
+                let item = match tokio::time::timeout(time_max, stream.next()).await {
+                    Ok(None) => return,
+                    Ok(Some(item)) => item,
+                    Err(_) => Err(out_of_time(time_max)),
+                };
+                let is_last = item.is_err();
+                if found.send(item).await.is_err() || is_last {
+                    return;
+                }
+            }
+        });
+        listed
+    }
+
+    pub(super) async fn delete_all(&self, names: Vec<ObjectName>) -> Result<()> {
+        let names = Arc::new(names);
+        self.retried(move |storage| {
+            let names = Arc::clone(&names);
+            async move { storage.delete_all(&names).await }
+        })
+        .await
+    }
+
+    /// Runs `work`, which asks the file system, on a thread of its own.
+    pub(super) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Storage) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let storage = self.storage.clone();
+        self.io.blocking(move || work(&storage)).await
+    }
+
     pub(super) async fn delete(&self, name: ObjectName) -> Result<()> {
         self.retried(move |storage| async move { storage.delete(&name).await })
             .await
@@ -101,9 +148,12 @@ impl Remote {
         if tries.done >= self.options.tries_max {
             return Err(error.with("tries", tries.done));
         }
-        let pause = self.options.backoff(tries.done);
+        self.sleep(self.options.backoff(tries.done)).await
+    }
+
+    pub(super) async fn sleep(&self, time: Duration) -> Result<()> {
         let sleep = async move {
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(time).await;
             Ok(())
         };
         self.io.run(sleep).await
@@ -133,16 +183,18 @@ impl Remote {
         let limited = async move {
             tokio::time::timeout(time_max, request)
                 .await
-                .unwrap_or_else(|_| {
-                    Err(Error::new(
-                        ErrorKind::Transient,
-                        "the object store did not answer in time",
-                    )
-                    .with("request_ms_max", time_max.as_millis()))
-                })
+                .unwrap_or_else(|_| Err(out_of_time(time_max)))
         };
         self.io.run(limited).await
     }
+}
+
+fn out_of_time(time_max: Duration) -> Error {
+    Error::new(
+        ErrorKind::Transient,
+        "the object store did not answer in time",
+    )
+    .with("request_ms_max", time_max.as_millis())
 }
 
 impl fmt::Debug for Remote {

@@ -3,11 +3,14 @@
 use crate::clock::SharedEnvironment;
 use crate::error::Result;
 use crate::ids::{Epoch, JobId, OperatorId, SnapshotId, TaskIndex};
-use crate::manifest::{ManifestPart, Position};
+use crate::manifest::{ManifestPart, Position, SnapshotKind};
 use crate::storage::Storage;
+use crate::store::collect::Collection;
+use crate::store::collect_report::{CollectOptions, CollectReport};
 use crate::store::coordinator::Coordinator;
 use crate::store::options::StoreOptions;
 use crate::store::probe::probe;
+use crate::store::protocol::{Adopt, Holds, Retention};
 use crate::store::remote::Remote;
 use crate::store::snapshot::Snapshot;
 use crate::store::summary::SnapshotSummary;
@@ -66,6 +69,10 @@ impl SnapshotStore {
         let remote = Remote::new(storage, job, env, options)?;
         probe(&remote).await?;
         Ok(Self { remote })
+    }
+
+    pub(super) fn remote(&self) -> &Remote {
+        &self.remote
     }
 
     /// The job.
@@ -128,6 +135,43 @@ impl SnapshotStore {
     /// [`crate::ErrorKind::InDoubt`] if the store gives no clear answer;
     /// those of [`SnapshotStore::load`] if the newest snapshot cannot be read.
     pub async fn claim(&self) -> Result<Coordinator> {
-        Coordinator::claim(self.remote.clone()).await
+        Coordinator::claim(self.remote.clone(), Adopt::Newest).await
+    }
+
+    /// [`SnapshotStore::claim`], but adopts the snapshot at `position`, by an operator's wish.
+    /// What was committed after it is given up: the snapshots stay until the next collection,
+    /// unless they are pinned, and nothing builds on them.
+    ///
+    /// # Errors
+    /// Those of [`SnapshotStore::claim`]; [`crate::ErrorKind::NotFound`] if the snapshot is
+    /// condemned or not there. The epoch is claimed then, and nothing was adopted.
+    pub async fn claim_at(&self, position: Position) -> Result<Coordinator> {
+        Coordinator::claim(self.remote.clone(), Adopt::At(position)).await
+    }
+
+    /// What a collection under `retention` would delete now, if no snapshot is pending. It
+    /// changes nothing and fences nobody. `None` for a job without a snapshot.
+    ///
+    /// # Errors
+    /// Those of [`Collection::run`].
+    pub async fn plan_collection(&self, retention: &Retention) -> Result<Option<CollectReport>> {
+        let Some(latest) = self.latest().await? else {
+            return Ok(None);
+        };
+        let confirmed = latest.position();
+        // Increments pass over a savepoint: what it was triggered upon is their base.
+        let base = latest.manifest().meta.base;
+        let base = base.filter(|_| latest.kind() == SnapshotKind::Savepoint);
+        let holds = Holds {
+            confirmed,
+            floor: base.unwrap_or(confirmed.id),
+            bases: base
+                .map(|id| Position::new(confirmed.epoch, id))
+                .into_iter()
+                .collect(),
+        };
+        let options = CollectOptions::default();
+        let plan = Collection::new(self.remote.clone(), 0, holds, retention.clone(), options);
+        plan.dry_run().await.map(Some)
     }
 }

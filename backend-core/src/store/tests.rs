@@ -1,10 +1,12 @@
 //! Coordinators on real and on faulty stores.
 
+mod collect;
 mod commit;
 mod damage;
 mod doubt;
 mod faulty;
 mod lead;
+mod pins;
 mod restore;
 
 use std::sync::Arc;

@@ -13,6 +13,16 @@ pub struct BaseChoice {
     pub next: SnapshotId,
 }
 
+/// Which snapshot a new coordinator is to go on from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Adopt {
+    /// The last one.
+    #[default]
+    Newest,
+    /// This one, by an operator's wish: what came after it is given up.
+    At(Position),
+}
+
 /// The snapshot to go on from: the newest that is not condemned of the highest epoch that has
 /// one.
 ///
@@ -26,15 +36,17 @@ pub fn newest<'a>(
     manifests.into_iter().filter(is_live).max().copied()
 }
 
-/// [`newest`], for the coordinator of `epoch`.
+/// What the coordinator of `epoch` goes on from: [`newest`], or what was wished.
 ///
 /// # Errors
 /// [`ErrorKind::Fenced`] if a later epoch has a manifest; [`ErrorKind::Corrupt`] if every
-/// manifest is condemned, or this epoch has one although it was just claimed.
+/// manifest is condemned, or this epoch has one although it was just claimed;
+/// [`ErrorKind::NotFound`] if the snapshot that is wished for is condemned or not there.
 pub fn choose_base(
     epoch: Epoch,
     manifests: &[Position],
     condemned: &[Condemn],
+    adopt: Adopt,
 ) -> Result<BaseChoice> {
     if let Some(later) = manifests
         .iter()
@@ -51,7 +63,14 @@ pub fn choose_base(
         )
         .with("object", own.object()));
     }
-    let base = newest(manifests, condemned);
+    let base = match adopt {
+        Adopt::Newest => newest(manifests, condemned),
+        Adopt::At(wished) => {
+            let wished = manifests.iter().filter(|p| **p == wished);
+            let found = newest(wished, condemned);
+            Some(found.ok_or_else(|| gone(adopt, manifests, condemned))?)
+        }
+    };
     if base.is_none() && !manifests.is_empty() {
         return Err(
             Error::new(ErrorKind::Corrupt, "every manifest of the job is condemned")
@@ -70,6 +89,19 @@ pub fn choose_base(
         base,
         next: SnapshotId(next),
     })
+}
+
+fn gone(adopt: Adopt, manifests: &[Position], condemned: &[Condemn]) -> Error {
+    let message = "the snapshot to go on from is condemned or not there";
+    let error = Error::new(ErrorKind::NotFound, message);
+    let error = match adopt {
+        Adopt::At(wished) => error.with("snapshot", wished),
+        Adopt::Newest => error,
+    };
+    match newest(manifests, condemned) {
+        Some(newest) => error.with("newest", newest),
+        None => error,
+    }
 }
 
 /// The error of a coordinator of `epoch` that was overtaken by `by`.

@@ -66,11 +66,9 @@ impl Collecting {
             (SettleStep::Ours, None, _) => CollectStep::Look(next),
             (SettleStep::Ours, Some(true), _) => CollectStep::Fenced(next),
             (SettleStep::Ours, Some(false), None) => CollectStep::ListPins,
-            (SettleStep::Ours, Some(false), Some(pinned)) => CollectStep::Sweep(Sweep {
-                below: self.record.below,
-                floor: self.floor,
-                spared: self.record.except.union(pinned).copied().collect(),
-            }),
+            (SettleStep::Ours, Some(false), Some(pinned)) => {
+                CollectStep::Sweep(Sweep::new(&self.record, self.floor, pinned))
+            }
         }
     }
 
@@ -114,6 +112,16 @@ pub struct Sweep {
 }
 
 impl Sweep {
+    /// What goes by `record` while `pinned` are pinned. It may be carried out only as
+    /// [`Collecting`] says; before that it tells what would go.
+    pub fn new(record: &Condemn, floor: SnapshotId, pinned: &BTreeSet<Position>) -> Self {
+        Self {
+            below: record.below,
+            floor,
+            spared: record.except.union(pinned).copied().collect(),
+        }
+    }
+
     /// The snapshots whose objects are to be kept: those that are spared, and the last confirmed
     /// one. A spared one may be gone already, if it was pinned too late.
     pub fn kept(&self) -> impl Iterator<Item = Position> {

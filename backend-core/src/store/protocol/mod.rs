@@ -22,10 +22,10 @@ mod settle;
 mod tests;
 
 pub(crate) use adopt::fenced;
-pub use adopt::{BaseChoice, choose_base, newest};
+pub use adopt::{Adopt, BaseChoice, choose_base, newest};
 pub use claiming::{ClaimStep, Claiming};
-pub use committing::{CommitStep, Committing};
 pub use collecting::{CollectStep, Collecting, Sweep};
+pub use committing::{CommitStep, Committing};
 pub use ledger::{Holds, Ledger, ObjectSet, PENDING_MAX, Pending};
 pub use retention::{Candidate, KeepReason, Others, Retention, retain};
 pub use settle::{CreateAnswer, Settle, SettleStep};

@@ -100,10 +100,10 @@ fn rule_1_a_doubtful_claim_keeps_its_number_until_it_is_settled() {
 #[test]
 fn rule_2_the_base_is_the_newest_of_the_highest_epoch_that_has_one() {
     let manifests = [at(1, 1), at(1, 9), at(2, 4), at(2, 5)];
-    let choice = choose_base(Epoch(5), &manifests, &[]).expect("there is one");
+    let choice = choose_base(Epoch(5), &manifests, &[], Adopt::Newest).expect("there is one");
     assert_eq!(choice.base, Some(at(2, 5)), "id 9 is of an older epoch");
     assert_eq!(choice.next, SnapshotId(10), "but no id is used again");
-    let new = choose_base(Epoch(1), &[], &[]).expect("a new job");
+    let new = choose_base(Epoch(1), &[], &[], Adopt::Newest).expect("a new job");
     assert_eq!((new.base, new.next), (None, SnapshotId(1)));
 }
 
@@ -119,7 +119,7 @@ fn rule_2_condemned_manifests_are_not_adopted() {
     };
     let manifests = [at(1, 1), at(1, 2), at(1, 3)];
     let records = [record(at(2, 4), &[at(1, 2)])];
-    let choice = choose_base(Epoch(3), &manifests, &records).expect("one is left");
+    let choice = choose_base(Epoch(3), &manifests, &records, Adopt::Newest).expect("one is left");
     assert_eq!(choice.base, Some(at(1, 2)));
     assert_eq!(
         choice.next,
@@ -127,20 +127,25 @@ fn rule_2_condemned_manifests_are_not_adopted() {
         "ids of condemned ones are spent, too"
     );
     let all = [record(at(2, 4), &[])];
-    let outcome = choose_base(Epoch(3), &manifests, &all);
+    let outcome = choose_base(Epoch(3), &manifests, &all, Adopt::Newest);
     assert_eq!(kind(outcome), ErrorKind::Corrupt, "no fresh start");
 }
 
 #[test]
 fn rule_2_a_later_epochs_manifest_fences_and_a_last_id_does_not_panic() {
-    let outcome = choose_base(Epoch(3), &[at(4, 1)], &[]);
+    let outcome = choose_base(Epoch(3), &[at(4, 1)], &[], Adopt::Newest);
     assert_eq!(kind(outcome), ErrorKind::Fenced);
     assert_eq!(
-        kind(choose_base(Epoch(3), &[at(3, 1)], &[])),
+        kind(choose_base(Epoch(3), &[at(3, 1)], &[], Adopt::Newest)),
         ErrorKind::Corrupt
     );
     assert_eq!(
-        kind(choose_base(Epoch(3), &[at(1, u64::MAX)], &[])),
+        kind(choose_base(
+            Epoch(3),
+            &[at(1, u64::MAX)],
+            &[],
+            Adopt::Newest
+        )),
         ErrorKind::Corrupt
     );
 }

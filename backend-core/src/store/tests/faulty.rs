@@ -12,9 +12,11 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
-    PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+    ObjectStoreExt, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use parking_lot::Mutex;
+
+use crate::names::ObjectName;
 
 /// What goes wrong with one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +33,10 @@ pub(super) enum Fault {
     Replace,
     /// A listing is empty.
     HideList,
+    /// A listing fails.
+    List,
+    /// A deletion fails.
+    Delete,
 }
 
 /// The faults to come, each with the folder that it waits for.
@@ -38,6 +44,8 @@ pub(super) enum Fault {
 struct Script {
     faults: Vec<(Fault, &'static str)>,
     held: Vec<(Path, PutPayload, PutOptions)>,
+    /// Objects that appear just before an object is read for the first time.
+    arrivals: Vec<(String, ObjectName, Bytes)>,
 }
 
 #[derive(Debug)]
@@ -67,6 +75,16 @@ impl Faulty {
             // It may find its place taken: that is one of the cases.
             let _ = self.inner.put_opts(&path, payload, options).await;
         }
+    }
+
+    /// `object` appears just before `read` is read for the first time.
+    pub(super) fn arrive(&self, read: String, object: ObjectName, bytes: Bytes) {
+        self.script.lock().arrivals.push((read, object, bytes));
+    }
+
+    /// The faults that have not happened are off.
+    pub(super) fn forget(&self) {
+        self.script.lock().faults.clear();
     }
 
     /// The faults that have not happened.
@@ -137,6 +155,15 @@ impl ObjectStore for Faulty {
     }
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
+        let arrivals = std::mem::take(&mut self.script.lock().arrivals);
+        for (read, object, bytes) in arrivals {
+            if path.as_ref() == read {
+                let path = Path::from(object.to_string());
+                self.inner.put(&path, bytes.into()).await?;
+            } else {
+                self.script.lock().arrivals.push((read, object, bytes));
+            }
+        }
         match self.next(path, &[Fault::Read]) {
             Some(_) => Err(failure()),
             None => self.inner.get_opts(path, options).await,
@@ -151,11 +178,22 @@ impl ObjectStore for Faulty {
         &self,
         paths: BoxStream<'static, Result<Path>>,
     ) -> BoxStream<'static, Result<Path>> {
-        self.inner.delete_stream(paths)
+        let inner = Arc::clone(&self.inner);
+        let is_doomed = {
+            let faults = &mut self.script.lock().faults;
+            let at = faults.iter().position(|(fault, _)| *fault == Fault::Delete);
+            at.map(|at| faults.remove(at)).is_some()
+        };
+        if is_doomed {
+            return futures::stream::iter([Err(failure())]).boxed();
+        }
+        inner.delete_stream(paths)
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        match self.next(prefix.unwrap_or(&Path::default()), &[Fault::HideList]) {
+        let among = [Fault::HideList, Fault::List];
+        match self.next(prefix.unwrap_or(&Path::default()), &among) {
+            Some(Fault::List) => futures::stream::iter([Err(failure())]).boxed(),
             Some(_) => futures::stream::empty().boxed(),
             None => self.inner.list(prefix),
         }

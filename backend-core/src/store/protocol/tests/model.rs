@@ -8,7 +8,7 @@ use crate::contract::SnapshotMode;
 use crate::ids::{Epoch, SnapshotId, UniqueId};
 use crate::manifest::Position;
 use crate::store::protocol::{
-    ClaimStep, Claiming, CommitStep, Committing, CreateAnswer, Ledger, choose_base,
+    Adopt, ClaimStep, Claiming, CommitStep, Committing, CreateAnswer, Ledger, choose_base,
 };
 
 /// What a walk leaves out of the protocol.
@@ -226,7 +226,7 @@ impl World {
 
     fn adopt(&mut self, epoch: Epoch) -> Node {
         let manifests: Vec<_> = self.manifests.keys().copied().collect();
-        let Ok(choice) = choose_base(epoch, &manifests, &[]) else {
+        let Ok(choice) = choose_base(epoch, &manifests, &[], Adopt::Newest) else {
             return Node::Stopped;
         };
         if let (Variant::NoAdoptionManifest, Some(base)) = (self.variant, choice.base) {
