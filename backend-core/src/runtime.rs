@@ -59,6 +59,15 @@ impl IoRuntime {
         })
     }
 
+    /// The runtime of somebody else, which must have its clock and its I/O enabled, and which
+    /// must outlive all work.
+    pub fn on(handle: Handle) -> Self {
+        Self {
+            handle,
+            _owner: Arc::new(Owner(None)),
+        }
+    }
+
     /// Runs `work` on the pool from the first poll on. The future may be polled anywhere, and
     /// dropping it ends the work at its next await.
     pub fn run<T, W>(&self, work: W) -> impl Future<Output = Result<T>> + Send + 'static + use<T, W>

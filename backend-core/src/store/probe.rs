@@ -11,25 +11,38 @@ use crate::store::remote::{Remote, Tries};
 const FIRST: Bytes = Bytes::from_static(b"stateline probe: first");
 const SECOND: Bytes = Bytes::from_static(b"stateline probe: second");
 
-/// Creates an object twice, reads it, lists it and removes it.
+/// Requests that create one object at the same time.
+const RACERS: usize = 4;
+
+/// Looks for an object that is not there, creates it, creates it again, reads it and lists it;
+/// then lets several requests create another one at the same time. Both are removed.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] that says what the store did: it does not refuse to create what
-/// is there, or does not list what it has created. Else those of the requests.
+/// [`ErrorKind::Unsupported`] that says what the store did: it finds what is not there, does not
+/// refuse to create what is there, lets two requests create one object, or does not list what
+/// it has created. Else those of the requests.
 pub(super) async fn probe(remote: &Remote) -> Result<()> {
-    let name = ObjectName::Probe(UniqueId(remote.env.unique()));
-    let first = create(remote, name, FIRST).await;
-    let outcome = match first {
-        // A try that was in doubt may have created the object, so `Exists` is as good.
-        Ok(_) => check(remote, name).await,
-        Err(e) => Err(e),
+    let alone = ObjectName::Probe(UniqueId(remote.env.unique()));
+    let raced = ObjectName::Probe(UniqueId(remote.env.unique()));
+    let outcome = match check(remote, alone).await {
+        Ok(()) => race(remote, raced).await,
+        refused => refused,
     };
     // What is left behind harms nobody; a store that does not delete can still be used.
-    let _ = remote.delete(name).await;
+    let _ = remote.delete(alone).await;
+    let _ = remote.delete(raced).await;
     outcome
 }
 
 async fn check(remote: &Remote, name: ObjectName) -> Result<()> {
+    if remote.size(name).await?.is_some() {
+        return Err(refused(
+            name,
+            "the store finds an object that nobody created",
+        ));
+    }
+    // A try that was in doubt may have created the object, so `Exists` is as good.
+    create(remote, name, FIRST).await?;
     if create(remote, name, SECOND).await? == CreateAnswer::Created {
         return Err(refused(
             name,
@@ -51,6 +64,46 @@ async fn check(remote: &Remote, name: ObjectName) -> Result<()> {
         Ok(())
     } else {
         Err(refused(name, "the store does not list what it has created"))
+    }
+}
+
+/// A store that looks first and puts then passes a test by one request after the other.
+async fn race(remote: &Remote, name: ObjectName) -> Result<()> {
+    let bytes_of = |racer: usize| Bytes::from(format!("stateline probe: racer {racer}"));
+    let racers = (0..RACERS).map(|racer| remote.create_once(name, bytes_of(racer)));
+    let mut winners = Vec::new();
+    let mut is_settled = true;
+    for (racer, outcome) in futures::future::join_all(racers)
+        .await
+        .into_iter()
+        .enumerate()
+    {
+        match outcome?.0 {
+            CreateAnswer::Created => winners.push(racer),
+            CreateAnswer::Exists => {}
+            CreateAnswer::InDoubt => is_settled = false,
+        }
+    }
+    match winners[..] {
+        [] if is_settled => Err(refused(
+            name,
+            "the store says of an object that nobody created that it is there",
+        )),
+        [] => Ok(()),
+        [winner] => {
+            let expected = bytes_of(winner);
+            match remote.get(name, expected.len() as u64 * 2).await? {
+                Some(bytes) if bytes == expected => Ok(()),
+                _ => Err(refused(
+                    name,
+                    "the store holds another object than the one that it said was created",
+                )),
+            }
+        }
+        _ => Err(refused(
+            name,
+            "the store let several requests create the same object",
+        )),
     }
 }
 

@@ -45,13 +45,18 @@ impl Remote {
         job: JobId,
         env: SharedEnvironment,
         options: StoreOptions,
+        io: Option<IoRuntime>,
     ) -> Result<Self> {
         options.validate()?;
+        let io = match io {
+            Some(io) => io,
+            None => IoRuntime::new(options.io_threads)?,
+        };
         Ok(Self {
             storage,
             job,
             env,
-            io: IoRuntime::new(options.io_threads)?,
+            io,
             options,
         })
     }

@@ -4,6 +4,7 @@ use crate::clock::SharedEnvironment;
 use crate::error::Result;
 use crate::ids::{Epoch, JobId, OperatorId, SnapshotId, TaskIndex};
 use crate::manifest::{ManifestPart, Position, SnapshotKind};
+use crate::runtime::IoRuntime;
 use crate::storage::Storage;
 use crate::store::collect::Collection;
 use crate::store::collect_report::{CollectOptions, CollectReport};
@@ -66,7 +67,24 @@ impl SnapshotStore {
         env: SharedEnvironment,
         options: StoreOptions,
     ) -> Result<Self> {
-        let remote = Remote::new(storage, job, env, options)?;
+        let remote = Remote::new(storage, job, env, options, None)?;
+        probe(&remote).await?;
+        Ok(Self { remote })
+    }
+
+    /// [`SnapshotStore::open_with`] on a runtime that is there already, instead of threads of
+    /// its own.
+    ///
+    /// # Errors
+    /// Those of [`SnapshotStore::open_with`].
+    pub async fn open_on(
+        runtime: IoRuntime,
+        storage: Storage,
+        job: JobId,
+        env: SharedEnvironment,
+        options: StoreOptions,
+    ) -> Result<Self> {
+        let remote = Remote::new(storage, job, env, options, Some(runtime))?;
         probe(&remote).await?;
         Ok(Self { remote })
     }

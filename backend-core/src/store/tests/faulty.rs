@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -31,6 +32,8 @@ pub(super) enum Fault {
     Read,
     /// What is there is replaced although it was to be created only.
     Replace,
+    /// A read finds what is not there.
+    Invent,
     /// A listing is empty.
     HideList,
     /// A listing fails.
@@ -52,6 +55,8 @@ struct Script {
 pub(super) struct Faulty {
     inner: Arc<dyn ObjectStore>,
     script: Mutex<Script>,
+    /// Whether a conditional put is a look, some time, and a put.
+    looks_then_puts: AtomicBool,
 }
 
 impl Faulty {
@@ -59,7 +64,13 @@ impl Faulty {
         Arc::new(Self {
             inner: Arc::new(InMemory::new()),
             script: Mutex::default(),
+            looks_then_puts: AtomicBool::new(false),
         })
+    }
+
+    /// Creating on condition is no longer atomic.
+    pub(super) fn look_then_put(&self) {
+        self.looks_then_puts.store(true, Ordering::Relaxed);
     }
 
     /// The next `count` requests that `fault` can befall in `folder` meet it.
@@ -143,6 +154,10 @@ impl ObjectStore for Faulty {
             Some(Fault::Replace) => options.mode = PutMode::Overwrite,
             _ => {}
         }
+        if self.looks_then_puts.load(Ordering::Relaxed) && self.inner.head(path).await.is_err() {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            options.mode = PutMode::Overwrite;
+        }
         self.inner.put_opts(path, payload, options).await
     }
 
@@ -164,7 +179,12 @@ impl ObjectStore for Faulty {
                 self.script.lock().arrivals.push((read, object, bytes));
             }
         }
-        match self.next(path, &[Fault::Read]) {
+        match self.next(path, &[Fault::Read, Fault::Invent]) {
+            Some(Fault::Invent) => {
+                let (path, payload) = (Path::from("invented"), PutPayload::from_static(b"x"));
+                self.inner.put(&path, payload).await?;
+                self.inner.get_opts(&path, options).await
+            }
             Some(_) => Err(failure()),
             None => self.inner.get_opts(path, options).await,
         }

@@ -147,7 +147,7 @@ fn a_savepoint_is_adopted_as_the_jobs_own() {
 }
 
 #[test]
-fn stores_that_cannot_fence_are_refused_with_what_they_did() {
+fn stores_that_lie_are_refused_with_what_they_did() {
     let refused = |fault| {
         let faulty = faulty::Faulty::new();
         faulty.plan(fault, "probe", 2);
@@ -163,6 +163,19 @@ fn stores_that_cannot_fence_are_refused_with_what_they_did() {
     assert_eq!(
         refused(faulty::Fault::HideList),
         "the store does not list what it has created"
+    );
+    assert_eq!(
+        refused(faulty::Fault::Invent),
+        "the store finds an object that nobody created"
+    );
+    // It replaces an object only when several create it at once.
+    let hasty = faulty::Faulty::new();
+    hasty.look_then_put();
+    let storage = Storage::new(hasty, "job");
+    let error = block_on(SnapshotStore::open(storage, job(), env(1))).expect_err("refused");
+    assert_eq!(
+        error.message(),
+        "the store let several requests create the same object"
     );
     let storage = Storage::memory();
     open(&storage, 1);
