@@ -30,8 +30,21 @@ impl MemoryBackend {
         environment: SharedEnvironment,
         options: MemoryOptions,
     ) -> Result<Self> {
-        options.validate()?;
         let runtime = IoRuntime::new(options.io_threads)?;
+        Self::on(runtime, storage, environment, options)
+    }
+
+    /// [`MemoryBackend::new`] on a runtime that is there already, instead of threads of its own.
+    ///
+    /// # Errors
+    /// [`backend_core::ErrorKind::Invalid`] for options out of bounds.
+    pub fn on(
+        runtime: IoRuntime,
+        storage: Storage,
+        environment: SharedEnvironment,
+        options: MemoryOptions,
+    ) -> Result<Self> {
+        options.validate()?;
         Ok(Self {
             shared: Shared {
                 storage,

@@ -60,6 +60,7 @@ impl Task {
         let epoch = self.trigger.epoch;
         self.shared.runtime.spawn(async move {
             tokio::select! {
+                biased;
                 _ = open.changed() => {}
                 _ = compactor.run(epoch, MERGED_BYTES_PER_SNAPSHOT, false) => {}
             }

@@ -1,6 +1,9 @@
 //! Carrying out a collection: what no kept snapshot needs is deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use tokio::sync::Mutex;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::UniqueId;
@@ -16,7 +19,8 @@ use crate::store::protocol::{
 use crate::store::publish::{create, in_doubt};
 use crate::store::remote::{Remote, Tries};
 
-/// One collection, begun by [`crate::store::Coordinator::collection`].
+/// One collection, begun by [`crate::store::Coordinator::collection`]. Those of one coordinator
+/// wait for each other.
 ///
 /// It can run beside snapshots and commits. What it has decided stays right however long it
 /// takes, even if the coordinator is fenced meanwhile; it can be dropped or killed anywhere, and
@@ -28,6 +32,8 @@ pub struct Collection {
     holds: Holds,
     retention: Retention,
     options: CollectOptions,
+    /// Collections of one coordinator take turns.
+    turn: Arc<Mutex<()>>,
     planned: Option<Planned>,
 }
 
@@ -51,6 +57,7 @@ impl Collection {
         holds: Holds,
         retention: Retention,
         options: CollectOptions,
+        turn: Arc<Mutex<()>>,
     ) -> Self {
         Self {
             remote,
@@ -58,6 +65,7 @@ impl Collection {
             holds,
             retention,
             options,
+            turn,
             planned: None,
         }
     }
@@ -82,10 +90,20 @@ impl Collection {
     /// # Errors
     /// [`ErrorKind::Fenced`] if a newer coordinator leads: nothing was deleted.
     /// [`ErrorKind::InDoubt`] and [`ErrorKind::Transient`] if the store gives no clear answer:
-    /// call again. [`ErrorKind::Corrupt`], [`ErrorKind::NotFound`] and others if a manifest that
+    /// call again. [`ErrorKind::Declined`] if a later collection ran before it was called again:
+    /// nothing is left to do. [`ErrorKind::Corrupt`], [`ErrorKind::NotFound`] and others if a manifest that
     /// is kept, a record or a pin cannot be read: nothing was deleted. A stranger among the
     /// objects of state stops the collection where it is found.
     pub async fn run(&mut self) -> Result<CollectReport> {
+        let turn = Arc::clone(&self.turn);
+        let _turn = turn.lock().await;
+        match self.run_now().await {
+            Err(e) => Err(self.remote.overtaken(self.holds.confirmed.epoch, e).await),
+            report => report,
+        }
+    }
+
+    async fn run_now(&mut self) -> Result<CollectReport> {
         if self.planned.is_none() {
             self.planned = Some(self.plan().await?);
         }
@@ -325,8 +343,21 @@ async fn named_objects(
             Some(bytes) => named.extend(decode(&remote.job, object, &bytes)?.0.objects()),
             // Whoever pinned it came too late, and was told so.
             None if !planned.kept.contains_key(&position) => {}
-            None => return Err(missing(object)),
+            None => return Err(gone(remote, position).await),
         }
     }
     Ok(named)
+}
+
+/// Why a manifest that is kept is gone.
+async fn gone(remote: &Remote, position: Position) -> Error {
+    match remote.condemned().await {
+        Ok(records) if records.iter().any(|record| record.condemns(position)) => Error::new(
+            ErrorKind::Declined,
+            "a later collection has deleted what this one would keep",
+        )
+        .with("snapshot", position),
+        Ok(_) => missing(position.object()),
+        Err(e) => e,
+    }
 }

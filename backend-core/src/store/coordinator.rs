@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::sync::Mutex;
 
 use crate::contract::{SnapshotMode, TaskSnapshot, Trigger};
 use crate::error::{Error, ErrorKind, Result};
@@ -32,6 +33,8 @@ pub struct Coordinator {
     in_doubt: Option<Prepared>,
     /// Collections begun.
     collections: u64,
+    /// Held by the collection that runs.
+    collecting: Arc<Mutex<()>>,
 }
 
 /// A manifest whose creation has begun.
@@ -92,7 +95,10 @@ impl Coordinator {
         let listing = remote.listing().await?;
         let choice = choose_base(epoch, &listing.positions(), &listing.condemned, adopt)?;
         let base = match choice.base {
-            Some(position) => Some(remote.load(position).await?),
+            Some(position) => match remote.load(position).await {
+                Err(e) => return Err(remote.overtaken(epoch, e).await),
+                Ok(base) => Some(base),
+            },
             None => None,
         };
         let mut prepared = Prepared::new(adoption(&remote, epoch, choice, base.as_ref()))?;
@@ -110,6 +116,7 @@ impl Coordinator {
             adopted,
             in_doubt: None,
             collections: 0,
+            collecting: Arc::default(),
         })
     }
 
@@ -222,6 +229,7 @@ impl Coordinator {
             holds,
             retention.clone(),
             options,
+            Arc::clone(&self.collecting),
         ))
     }
 

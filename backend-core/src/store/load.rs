@@ -5,13 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::ids::{JobId, OperatorId, TaskIndex};
+use crate::ids::{Epoch, JobId, OperatorId, TaskIndex};
 use crate::manifest::limits::{MANIFEST_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::manifest::{
     Condemn, Footer, MANIFEST_END_BYTES, Manifest, ManifestMeta, ManifestPart, Position, Span,
 };
 use crate::names::{Folder, ObjectName};
-use crate::store::protocol::{Candidate, newest};
+use crate::store::protocol::{Candidate, fenced, newest};
 use crate::store::remote::Remote;
 use crate::store::snapshot::Snapshot;
 use crate::store::summary::SnapshotSummary;
@@ -89,11 +89,33 @@ impl Remote {
         })
     }
 
+    /// Why something that the coordinator of `epoch` needs is not found: a newer coordinator has
+    /// collected it, or it is lost.
+    pub(super) async fn overtaken(&self, epoch: Epoch, e: Error) -> Error {
+        if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::Declined) {
+            return e;
+        }
+        let next = Epoch(epoch.0 + 1);
+        match self.size(ObjectName::Epoch(next)).await {
+            Ok(Some(_)) => fenced(epoch, next).because(e),
+            Ok(None) => e,
+            Err(unanswered) => unanswered,
+        }
+    }
+
     pub(super) async fn latest(&self) -> Result<Option<Snapshot>> {
-        let listing = self.listing().await?;
-        match newest(&listing.positions(), &listing.condemned) {
-            Some(position) => self.load(position).await.map(Some),
-            None => Ok(None),
+        let mut relists = 0;
+        loop {
+            let listing = self.listing().await?;
+            let Some(position) = newest(&listing.positions(), &listing.condemned) else {
+                return Ok(None);
+            };
+            relists += 1;
+            match self.load(position).await {
+                // By now there is a newer one, and this one has been collected.
+                Err(e) if e.kind() == ErrorKind::NotFound && relists < RELISTS_MAX => {}
+                loaded => return loaded.map(Some),
+            }
         }
     }
 
@@ -162,9 +184,21 @@ impl Remote {
         let listing = self.listing().await?;
         let mut summaries = Vec::new();
         for (position, bytes) in &listing.manifests {
-            if listing.is_live(*position) {
-                let (footer, meta) = self.head(position.object(), Some(*bytes)).await?;
-                summaries.push(SnapshotSummary::new(&footer, &meta, *bytes));
+            if !listing.is_live(*position) {
+                continue;
+            }
+            match self.head(position.object(), Some(*bytes)).await {
+                Ok((footer, meta)) => {
+                    summaries.push(SnapshotSummary::new(&footer, &meta, *bytes));
+                }
+                // It has been collected since it was listed, or it is lost.
+                Err(e) if e.kind() == ErrorKind::NotFound => {
+                    let condemned = self.condemned().await?;
+                    if !condemned.iter().any(|c| c.condemns(*position)) {
+                        return Err(e);
+                    }
+                }
+                Err(e) => return Err(e),
             }
         }
         Ok(summaries)

@@ -1,5 +1,7 @@
 //! A job's snapshots in an object store.
 
+use std::sync::Arc;
+
 use crate::clock::SharedEnvironment;
 use crate::error::Result;
 use crate::ids::{Epoch, JobId, OperatorId, SnapshotId, TaskIndex};
@@ -189,7 +191,8 @@ impl SnapshotStore {
                 .collect(),
         };
         let options = CollectOptions::default();
-        let plan = Collection::new(self.remote.clone(), 0, holds, retention.clone(), options);
+        let (remote, retention) = (self.remote.clone(), retention.clone());
+        let plan = Collection::new(remote, 0, holds, retention, options, Arc::default());
         plan.dry_run().await.map(Some)
     }
 }
