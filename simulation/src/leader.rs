@@ -239,9 +239,8 @@ fn collect(
     let world = Arc::clone(&process.world);
     Ok(Some(tokio::task::spawn_local(async move {
         for _ in 0..3 {
-            let e = match collection.run().await {
-                Ok(_) => return,
-                Err(e) => e,
+            let Err(e) = collection.run().await else {
+                return;
             };
             if e.kind() == ErrorKind::Declined {
                 // A later one has overtaken it.
