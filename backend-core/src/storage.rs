@@ -351,5 +351,8 @@ fn cut_short(name: &ObjectName, expected: u64, got: u64) -> Error {
     )
 }
 
+mod strangers;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use strangers::Lying;

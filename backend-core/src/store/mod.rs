@@ -26,6 +26,7 @@ mod tests;
 
 pub use coordinator::{CommitPermit, Confirmed, Coordinator};
 pub use options::StoreOptions;
+pub(crate) use remote::{Remote, Tries};
 pub use restore::PARALLELISM_MAX;
 pub use snapshot::Snapshot;
 pub use snapshot_store::SnapshotStore;

@@ -78,6 +78,11 @@ impl SnapshotStore {
         &self.remote.storage
     }
 
+    /// How it is asked, for whoever looks into it.
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
     /// Every snapshot that is not condemned, oldest first. One that a fenced coordinator put and
     /// could not confirm is among them.
     ///
