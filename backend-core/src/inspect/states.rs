@@ -27,12 +27,8 @@ impl States {
         }
     }
 
-    pub(super) fn get(&self, uid: StateUid) -> Option<&StateMeta> {
+    fn get(&self, uid: StateUid) -> Option<&StateMeta> {
         self.by_uid.get(&uid)
-    }
-
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.by_uid.values().map(|s| s.descriptor.name.as_str())
     }
 
     /// The state of a put, and the version of its value's schema.

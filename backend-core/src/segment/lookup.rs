@@ -145,7 +145,9 @@ impl SegmentLookup {
 
     async fn open_region(&self, index: usize, hash: u64) -> Result<Opened> {
         let region = &self.meta.regions[index];
-        let before = index.checked_sub(1).map(|before| &self.meta.regions[before]);
+        let before = index
+            .checked_sub(1)
+            .map(|before| &self.meta.regions[before]);
         let start = before.and_then(Region::end).unwrap_or(HEADER_BYTES as u64);
         let end = region.end().unwrap_or(u64::MAX);
         let bytes = self.source.read(region.offset..end).await?;

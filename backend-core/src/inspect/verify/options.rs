@@ -2,6 +2,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::hash::{HashId, KeyHasher};
+use crate::inspect::hashers::known_hasher;
 use crate::manifest::Position;
 
 /// What is verified.
@@ -58,8 +59,6 @@ impl VerifyOptions {
     }
 
     pub(super) fn hasher(&self, id: HashId) -> Option<KeyHasher> {
-        let own = [KeyHasher::XXH3_64];
-        let known = own.iter().chain(&self.hashers);
-        known.into_iter().find(|hasher| hasher.id() == id).copied()
+        known_hasher(id, &self.hashers).ok()
     }
 }
