@@ -22,6 +22,9 @@ pub struct FlattenOptions {
     pub mode: SnapshotMode,
     /// How the new segments are encoded.
     pub segment: SegmentOptions,
+    /// A task's whole state up to this size lies in the manifest instead of an object of its
+    /// own. Default 8 KiB, at most 8 KiB.
+    pub inline_bytes_max: u64,
     /// The job's own hash functions, if it has any. Default: none.
     pub hashers: Vec<KeyHasher>,
 }
@@ -31,8 +34,33 @@ impl Default for FlattenOptions {
         Self {
             mode: SnapshotMode::Full,
             segment: SegmentOptions::default(),
+            inline_bytes_max: INLINE_BYTES_MAX,
             hashers: Vec::new(),
         }
+    }
+}
+
+impl FlattenOptions {
+    /// Whether the settings can be used.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] that says what is wrong.
+    pub fn validate(&self) -> Result<()> {
+        if self.mode == SnapshotMode::Incremental {
+            return Err(Error::new(
+                ErrorKind::Invalid,
+                "a flattened snapshot is full or a savepoint",
+            ));
+        }
+        if self.inline_bytes_max > INLINE_BYTES_MAX {
+            return Err(Error::new(ErrorKind::Invalid, "a setting is out of bounds")
+                .with("setting", "inline_bytes_max")
+                .expected_got(
+                    format_args!("at most {INLINE_BYTES_MAX}"),
+                    self.inline_bytes_max,
+                ));
+        }
+        self.segment.validate()
     }
 }
 
@@ -50,20 +78,14 @@ impl Default for FlattenOptions {
 /// # Errors
 /// [`ErrorKind::Unsupported`] if the snapshot holds channel or operator state, is not aligned,
 /// has values of several schema versions, or is hashed in a way that nobody knows;
-/// [`ErrorKind::Invalid`] for [`SnapshotMode::Incremental`]; [`ErrorKind::Corrupt`] and
+/// those of [`FlattenOptions::validate`]; [`ErrorKind::Corrupt`] and
 /// [`ErrorKind::NotFound`] name an object that is damaged or missing; those of
 /// [`Coordinator::commit`], and [`ErrorKind::InDoubt`] while another commit is in doubt. Unless
 /// its own commit is in doubt, the new snapshot has then been given up, and what was written for
 /// it is left for collection. If it is, call [`Coordinator::commit`] with
 /// [`Coordinator::in_doubt`] and no acknowledgements until it is not.
 pub async fn flatten(coordinator: &mut Coordinator, options: &FlattenOptions) -> Result<Confirmed> {
-    if options.mode == SnapshotMode::Incremental {
-        return Err(Error::new(
-            ErrorKind::Invalid,
-            "a flattened snapshot is full or a savepoint",
-        ));
-    }
-    options.segment.validate()?;
+    options.validate()?;
     if let Some(id) = coordinator.in_doubt() {
         return Err(Error::new(
             ErrorKind::InDoubt,
@@ -141,10 +163,14 @@ async fn write_all(
                 states: States::of(operator),
                 hasher,
                 clock_ms: snapshot.manifest().meta.ttl_clock_ms,
+                inline_bytes_max: options.inline_bytes_max,
             };
             let trigger = *trigger;
             let written = remote.io.run(async move { task.write(&trigger).await });
-            let at = |e: Error| e.with("operator", &operator.id).with("task", part.task.task);
+            let at = |e: Error| {
+                e.with("operator", &operator.id)
+                    .with("task", part.task.task)
+            };
             acks.push(written.await.map_err(at)?);
         }
     }
@@ -158,6 +184,7 @@ struct Flattening {
     states: States,
     hasher: KeyHasher,
     clock_ms: u64,
+    inline_bytes_max: u64,
 }
 
 impl Flattening {
@@ -168,6 +195,7 @@ impl Flattening {
             states,
             hasher,
             clock_ms,
+            inline_bytes_max,
         } = self;
         let spec = RunSpec {
             epoch: trigger.epoch,
@@ -177,7 +205,7 @@ impl Flattening {
             generations: generations(&part.segments),
             tier: Tier::BASE,
             run: 0,
-            inline_bytes_max: INLINE_BYTES_MAX,
+            inline_bytes_max,
         };
         let storage = uploader.storage.clone();
         let merged = Merged::open(&part, part.range, hasher, &storage, &uploader.runtime);

@@ -28,6 +28,8 @@ mod pump;
 mod reader;
 mod states;
 mod stored;
+#[cfg(test)]
+mod tests;
 mod transfer;
 mod typed;
 mod verify;

@@ -1,5 +1,9 @@
 //! Looking into what a job in memory leaves behind.
 
+mod copying;
+mod diff;
+mod failing;
+mod flatten;
 mod job;
 mod reading;
 mod verify;

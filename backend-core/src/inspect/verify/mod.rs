@@ -11,9 +11,6 @@ mod report;
 mod show;
 mod survey;
 
-#[cfg(test)]
-mod tests;
-
 pub use driver::verify;
 pub use fault::{Fault, FaultKind};
 pub use options::{Scope, VerifyOptions};
