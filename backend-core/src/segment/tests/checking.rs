@@ -50,6 +50,17 @@ fn whole_segments_of_any_shape_pass() {
 }
 
 #[test]
+fn regions_ascend_although_a_clear_and_a_put_have_one_key() {
+    let mut clear = Owned::put(*b"map", [], []);
+    clear.op = Op::DeletePrefix;
+    let large = Owned::put(*b"map", [], vec![1; 2_000]);
+    let segment = write(tiny(), &in_order(vec![large, clear]));
+    let firsts: Vec<_> = segment.meta.regions.iter().map(|r| &r.first_key).collect();
+    assert!(firsts.is_sorted_by(|a, b| a < b), "{firsts:?}");
+    assert!(check(&segment.meta, &segment.bytes).is_ok());
+}
+
+#[test]
 fn every_flipped_bit_is_a_flaw() {
     let segment = write(tiny(), &entries(60));
     assert!(segment.meta.regions.len() > 2);
