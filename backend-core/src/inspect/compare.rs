@@ -205,7 +205,7 @@ impl Piece {
 enum Step {
     End,
     Same,
-    Differs(Difference),
+    Differs(Box<Difference>),
 }
 
 impl Comparison {
@@ -226,7 +226,7 @@ impl Comparison {
             (Some(old), Some(new)) if old.is_same(new, ignores_expiry)? => Step::Same,
             (old, new) => {
                 let walk = old.or(new).expect("one side is at the least key");
-                let mut difference = describe(&self.operator, walk)?;
+                let mut difference = Box::new(describe(&self.operator, walk)?);
                 difference.old = old.map(Walk::value).transpose()?;
                 difference.new = new.map(Walk::value).transpose()?;
                 Step::Differs(difference)
@@ -289,7 +289,7 @@ impl Source for Differences {
             match current.step(self.ignores_expiry)? {
                 Step::End => self.current = None,
                 Step::Same => {}
-                Step::Differs(difference) => return Ok(Some(difference)),
+                Step::Differs(difference) => return Ok(Some(*difference)),
             }
         }
     }

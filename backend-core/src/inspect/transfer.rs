@@ -64,21 +64,21 @@ async fn read(
     pieces: &[Piece],
     side: &'static str,
 ) -> Result<Option<Bytes>> {
-    let Some(size) = remote.size(object).await? else {
+    let Some(count) = remote.size(object).await? else {
         return Ok(None);
     };
-    check_size(object, pieces, size, side)?;
-    let Some(bytes) = remote.get(object, size).await? else {
+    check_size(object, pieces, count, side)?;
+    let Some(bytes) = remote.get(object, count).await? else {
         return Ok(None);
     };
     verify(object, pieces, &bytes, side)?;
     Ok(Some(bytes))
 }
 
-fn check_size(object: ObjectName, pieces: &[Piece], size: u64, side: &'static str) -> Result<()> {
+fn check_size(object: ObjectName, pieces: &[Piece], got: u64, side: &'static str) -> Result<()> {
     for piece in pieces {
         let end = piece.offset.saturating_add(piece.bytes);
-        let is_right = size == end || size > end && !piece.is_whole;
+        let is_right = got == end || got > end && !piece.is_whole;
         if !is_right {
             return Err(Error::new(
                 ErrorKind::Corrupt,
@@ -86,7 +86,7 @@ fn check_size(object: ObjectName, pieces: &[Piece], size: u64, side: &'static st
             )
             .with("object", object)
             .with("side", side)
-            .expected_got(format_args!("{end} bytes"), format_args!("{size} bytes")));
+            .expected_got(format_args!("{end} bytes"), format_args!("{got} bytes")));
         }
     }
     Ok(())

@@ -12,6 +12,9 @@ use crate::inspect::reader::SnapshotReader;
 use crate::inspect::stored::StoredValue;
 use crate::key::StateKey;
 
+/// Types that a reader makes values of, and does not hold.
+type Types<T> = PhantomData<fn() -> T>;
+
 /// What the readers of all kinds have in common.
 #[derive(Clone)]
 struct State {
@@ -73,7 +76,7 @@ macro_rules! impl_reader {
 /// Reads a state of one value of type `V` a key, as [`crate::ValueState`] wrote it.
 pub struct ValueReader<V, C = Native> {
     state: State,
-    types: PhantomData<fn() -> (V, C)>,
+    types: Types<(V, C)>,
 }
 
 impl_reader!(ValueReader<V, C>);
@@ -117,7 +120,7 @@ impl<V, C: Codec<V>> ValueReader<V, C> {
 /// Reads a state of lists of elements of type `T`, as [`crate::ListState`] wrote it.
 pub struct ListReader<T, C = Native> {
     state: State,
-    types: PhantomData<fn() -> (T, C)>,
+    types: Types<(T, C)>,
 }
 
 impl_reader!(ListReader<T, C>);
@@ -162,7 +165,7 @@ impl<T, C: Codec<T>> ListReader<T, C> {
 /// Reads a state of maps from `K` to `V`, as [`crate::MapState`] wrote it.
 pub struct MapReader<K, V, C = Native> {
     state: State,
-    types: PhantomData<fn() -> (K, V, C)>,
+    types: Types<(K, V, C)>,
 }
 
 impl_reader!(MapReader<K, V, C>);

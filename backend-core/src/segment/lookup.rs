@@ -86,10 +86,8 @@ impl SegmentLookup {
     ) -> Result<Sight> {
         let regions = &self.meta.regions;
         let first = regions.partition_point(|r| *r.first_key < *prefix);
-        for region in first.saturating_sub(1)..regions.len() {
-            if *regions[region].first_key > *prefix {
-                break;
-            }
+        let may_clear = regions.iter().enumerate().skip(first.saturating_sub(1));
+        for (region, _) in may_clear.take_while(|(_, r)| *r.first_key <= *prefix) {
             if opened.region != region {
                 opened = self.open_region(region, filter_hash(prefix)).await?;
                 seen = None;

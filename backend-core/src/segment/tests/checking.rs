@@ -4,6 +4,8 @@ use super::*;
 use crate::segment::check::{Flaw, FlawKind, SegmentCheck};
 use crate::segment::footer::encode_footer;
 
+type Lie = fn(&mut SegmentMeta);
+
 fn check(meta: &SegmentMeta, bytes: &Bytes) -> std::result::Result<(), Flaw> {
     let mut check = SegmentCheck::new(Arc::new(meta.clone()), Some(KeyHasher::XXH3_64));
     while let Some(range) = check.wants()? {
@@ -86,7 +88,6 @@ fn lies_with_right_checksums_are_flaws() {
     let bad = sealed(&bad.into(), &mut lying);
     assert_eq!(kind(&lying, &bad), FlawKind::Filter);
     // Figures that are not those of the entries.
-    type Lie = fn(&mut SegmentMeta);
     let lies: [(Lie, FlawKind); 6] = [
         (|m| m.puts += 1, FlawKind::Counts),
         (|m| m.delete_prefixes -= 1, FlawKind::Counts),
