@@ -13,6 +13,7 @@ pub mod generation;
 pub mod handle;
 pub mod hash;
 pub mod ids;
+pub mod inspect;
 pub mod key;
 pub mod limits;
 pub mod lineage;

@@ -401,5 +401,8 @@ fn cut_short(name: &ObjectName, expected: u64, got: u64) -> Error {
 }
 
 mod staged;
+mod strangers;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use strangers::Lying;

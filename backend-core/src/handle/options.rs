@@ -54,7 +54,7 @@ impl StateOptions {
     }
 
     /// `descriptor` with these options.
-    pub(super) fn apply(&self, mut descriptor: StateDescriptor) -> StateDescriptor {
+    pub(crate) fn apply(&self, mut descriptor: StateDescriptor) -> StateDescriptor {
         descriptor.schema = self.schema;
         descriptor.namespace_codec.clone_from(&self.namespace_codec);
         descriptor.ttl = self.ttl;

@@ -6,7 +6,8 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-const BLOCK_BYTES: usize = 32;
+/// The bytes of a block; a filter has whole ones.
+pub(super) const FILTER_BLOCK_BYTES: usize = 32;
 const SALTS: [u32; 8] = [
     0x47b6_137b,
     0x4497_4d91,
@@ -28,7 +29,7 @@ pub(crate) fn filter_hash(prefix: &[u8]) -> u64 {
 /// filter.
 pub(crate) fn build_filter(hashes: &[u64], bits_per_key: u32) -> Vec<u8> {
     let bits = hashes.len() * bits_per_key as usize;
-    let block_count = bits.div_ceil(8 * BLOCK_BYTES);
+    let block_count = bits.div_ceil(8 * FILTER_BLOCK_BYTES);
     let mut blocks = vec![[0_u32; 8]; block_count];
     if block_count > 0 {
         for hash in hashes {
@@ -48,11 +49,11 @@ pub(crate) fn build_filter(hashes: &[u64], bits_per_key: u32) -> Vec<u8> {
 /// Whether a key with `hash` may be among those that `filter` was built from. A filter that is
 /// empty or not whole excludes nothing.
 pub(crate) fn may_contain(filter: &[u8], hash: u64) -> bool {
-    if filter.is_empty() || !filter.len().is_multiple_of(BLOCK_BYTES) {
+    if filter.is_empty() || !filter.len().is_multiple_of(FILTER_BLOCK_BYTES) {
         return true;
     }
-    let at = block_of(hash, filter.len() / BLOCK_BYTES) * BLOCK_BYTES;
-    let words = filter[at..at + BLOCK_BYTES].chunks_exact(4);
+    let at = block_of(hash, filter.len() / FILTER_BLOCK_BYTES) * FILTER_BLOCK_BYTES;
+    let words = filter[at..at + FILTER_BLOCK_BYTES].chunks_exact(4);
     words.zip(masks(hash as u32)).all(|(word, mask)| {
         let word = word.try_into().map_or(0, u32::from_le_bytes);
         word & mask != 0

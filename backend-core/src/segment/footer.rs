@@ -21,7 +21,7 @@ use crate::wire::{Reader, Writer};
 const MAGIC: [u8; 8] = *b"STLNSEG\0";
 const VERSION: u32 = 1;
 /// The bytes before the first block.
-pub(super) const HEADER_BYTES: usize = 48;
+pub(crate) const HEADER_BYTES: usize = 48;
 const TAIL_BYTES: usize = 24;
 const REGION_BYTES: usize = 4 + 8 + 4 + 4 + 4;
 
@@ -108,13 +108,14 @@ impl SegmentMeta {
             Some(name) => e.with("object", name),
             None => e.with("object", "inline segment"),
         };
-        decode(location.clone(), bytes).map_err(place)
+        decode(location, bytes).map_err(place)
     }
 }
 
-fn decode(location: SegmentLocation, bytes: &Bytes) -> Result<SegmentMeta> {
+/// Whether `bytes`, the front of a segment, are the header of the one that `location` names.
+fn check_unique(location: &SegmentLocation, bytes: &[u8]) -> Result<()> {
     let unique = decode_header(bytes)?;
-    if let SegmentLocation::Object(name) = &location
+    if let SegmentLocation::Object(name) = location
         && name.unique != unique
     {
         return Err(
@@ -122,40 +123,124 @@ fn decode(location: SegmentLocation, bytes: &Bytes) -> Result<SegmentMeta> {
                 .expected_got(name.unique, unique),
         );
     }
+    Ok(())
+}
+
+/// Whether `bytes`, the front of a segment, are the header of the one that `meta` describes.
+///
+/// # Errors
+/// [`ErrorKind::Mismatch`] if it is another segment's.
+pub(crate) fn check_header(meta: &SegmentMeta, bytes: &[u8]) -> Result<()> {
+    check_unique(&meta.location, bytes)
+}
+
+/// Whether `bytes`, which lie at `offset` and end the segment, are the footer and tail that
+/// `meta` makes.
+pub(super) fn check_footer(meta: &SegmentMeta, bytes: &[u8], offset: u64) -> Result<()> {
+    let found = decode_ends(bytes, offset, |footer, at| {
+        if at == offset {
+            decode_footer(&meta.location, (meta.bytes, meta.digest), footer, at)
+        } else {
+            Err(Error::new(
+                ErrorKind::Corrupt,
+                "the footer does not follow the last region",
+            )
+            .expected_got(offset, at))
+        }
+    })?;
+    let differs = |field: &'static str, expected: String, got: String| {
+        Err(Error::new(
+            ErrorKind::Corrupt,
+            "a segment's footer says something else than its manifest",
+        )
+        .with("field", field)
+        .expected_got(expected, got))
+    };
+    let counts = |m: &SegmentMeta| (m.puts, m.deletes, m.delete_prefixes, m.shadowed_bytes);
+    let fields = [
+        (
+            "counts",
+            format!("{:?}", counts(meta)),
+            format!("{:?}", counts(&found)),
+        ),
+        (
+            "generations",
+            format!("{:?}", meta.generations),
+            format!("{:?}", found.generations),
+        ),
+        (
+            "shards",
+            format!("{:?}", meta.shards),
+            format!("{:?}", found.shards),
+        ),
+        (
+            "earliest expiry",
+            format!("{:?}", meta.expires_ms_min),
+            format!("{:?}", found.expires_ms_min),
+        ),
+    ];
+    for (field, expected, got) in fields {
+        if expected != got {
+            return differs(field, expected, got);
+        }
+    }
+    if meta.regions != found.regions {
+        let (expected, got) = (meta.regions.len(), found.regions.len());
+        return differs("regions", expected.to_string(), got.to_string());
+    }
+    Ok(())
+}
+
+fn decode(location: &SegmentLocation, bytes: &Bytes) -> Result<SegmentMeta> {
+    check_unique(location, bytes)?;
+    let whole = (bytes.len() as u64, Digest::of(bytes));
+    decode_ends(bytes, 0, |footer, offset| {
+        decode_footer(location, whole, footer, offset)
+    })
+}
+
+/// Finds the footer at the end of `bytes`, which lie at `start` of their segment.
+fn decode_ends<T>(
+    bytes: &[u8],
+    start: u64,
+    decode_footer: impl FnOnce(&[u8], u64) -> Result<T>,
+) -> Result<T> {
+    let first = if start == 0 { HEADER_BYTES } else { 0 };
     let tail_at = bytes
         .len()
         .checked_sub(TAIL_BYTES)
-        .filter(|at| *at >= HEADER_BYTES);
+        .filter(|at| *at >= first);
     let tail_at = tail_at.ok_or_else(|| {
         Error::new(
             ErrorKind::Corrupt,
             "a segment is shorter than header and tail",
         )
-        .with("bytes", bytes.len())
+        .with("bytes", start + bytes.len() as u64)
     })?;
-    let mut tail = Reader::new("tail", &bytes[tail_at..], tail_at as u64);
+    let mut tail = Reader::new("tail", &bytes[tail_at..], start + tail_at as u64);
     let (offset, footer_bytes, crc) = (tail.u64()?, tail.u32()?, tail.u32()?);
     if tail.raw(8)? != MAGIC {
         return Err(tail.corrupt("the segment does not end with its magic"));
     }
-    if offset.checked_add(u64::from(footer_bytes)) != Some(tail_at as u64)
-        || offset < HEADER_BYTES as u64
-    {
-        return Err(tail.corrupt("the footer does not lie before the tail"));
-    }
-    let footer = &bytes[offset as usize..tail_at];
+    let footer_at = offset
+        .checked_sub(start)
+        .filter(|_| offset >= HEADER_BYTES as u64)
+        .filter(|at| at.checked_add(u64::from(footer_bytes)) == Some(tail_at as u64))
+        .ok_or_else(|| tail.corrupt("the footer does not lie before the tail"))?;
+    let footer = &bytes[footer_at as usize..tail_at];
     let got = crc32fast::hash(footer);
     if got != crc {
         return Err(tail
             .corrupt("the footer's checksum differs")
             .expected_got(format_args!("{crc:#010x}"), format_args!("{got:#010x}")));
     }
-    decode_footer(location, bytes, footer, offset)
+    decode_footer(footer, offset)
 }
 
+/// Reads a footer of a segment whose size and digest are `whole`.
 fn decode_footer(
-    location: SegmentLocation,
-    bytes: &Bytes,
+    location: &SegmentLocation,
+    whole: (u64, Digest),
     footer: &[u8],
     offset: u64,
 ) -> Result<SegmentMeta> {
@@ -192,9 +277,9 @@ fn decode_footer(
             .expected_got(offset, start));
     }
     Ok(SegmentMeta {
-        location,
-        bytes: bytes.len() as u64,
-        digest: Digest::of(bytes),
+        location: location.clone(),
+        bytes: whole.0,
+        digest: whole.1,
         puts,
         deletes,
         delete_prefixes,

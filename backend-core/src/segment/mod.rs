@@ -10,10 +10,12 @@
 
 mod block;
 mod block_entries;
+mod check;
 mod clip;
 mod filter;
 mod footer;
 mod key_encoding;
+mod lookup;
 mod merge;
 mod meta;
 mod options;
@@ -28,8 +30,13 @@ mod varint;
 mod writer;
 
 pub use block_entries::BlockEntries;
+pub(crate) use block_entries::RawEntry;
+pub(crate) use check::{FlawKind, SegmentCheck};
 pub use clip::Clip;
+pub(crate) use footer::{HEADER_BYTES, check_header};
+pub(crate) use key_encoding::encode_entry_key;
 pub use key_encoding::prefix_of;
+pub(crate) use lookup::{PrefixBlocks, SegmentLookup, Sight};
 pub use merge::{BlockSource, MergeRules, merge};
 pub use meta::{Region, SegmentLocation, SegmentMeta, SegmentRef, Tier};
 pub use options::SegmentOptions;

@@ -141,7 +141,11 @@ impl SegmentWriter {
             entries: stored.entries,
             crc: crc32fast::hash(bytes),
         });
-        if self.blocks.len() >= self.options.region_blocks as usize {
+        // A prefix delete and an entry behind it may have one key, and regions begin with different
+        // ones.
+        let is_lone_clear =
+            self.last_op == Op::DeletePrefix && self.blocks[0].first_key[..] == self.last_key[..];
+        if self.blocks.len() >= self.options.region_blocks as usize && !is_lone_clear {
             self.finish_region()?;
         }
         Ok(())

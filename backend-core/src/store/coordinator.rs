@@ -120,6 +120,11 @@ impl Coordinator {
         })
     }
 
+    /// How its store is asked.
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.remote
+    }
+
     /// The coordinator's epoch.
     pub fn epoch(&self) -> Epoch {
         self.ledger.epoch()

@@ -16,18 +16,18 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::JobId;
 use crate::names::{Folder, ObjectName};
 use crate::runtime::IoRuntime;
-use crate::storage::{Created, ListedObject, Storage};
+use crate::storage::{Created, ListedObject, Lying, Storage};
 use crate::store::options::StoreOptions;
 use crate::store::protocol::CreateAnswer;
 
 /// A job's directory and all that is needed to ask it. Clones share everything.
 #[derive(Clone)]
-pub(super) struct Remote {
-    pub(super) storage: Storage,
-    pub(super) job: JobId,
-    pub(super) env: SharedEnvironment,
-    io: IoRuntime,
-    options: StoreOptions,
+pub(crate) struct Remote {
+    pub(crate) storage: Storage,
+    pub(crate) job: JobId,
+    pub(crate) env: SharedEnvironment,
+    pub(crate) io: IoRuntime,
+    pub(crate) options: StoreOptions,
 }
 
 /// Listed objects that wait to be looked at.
@@ -35,12 +35,12 @@ const LISTED_AHEAD: usize = 1_024;
 
 /// Counts the tries of one request.
 #[derive(Debug, Default)]
-pub(super) struct Tries {
+pub(crate) struct Tries {
     done: u32,
 }
 
 impl Remote {
-    pub(super) fn new(
+    pub(crate) fn new(
         storage: Storage,
         job: JobId,
         env: SharedEnvironment,
@@ -65,7 +65,7 @@ impl Remote {
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] if the store cannot create on condition.
-    pub(super) async fn create_once(
+    pub(crate) async fn create_once(
         &self,
         name: ObjectName,
         bytes: Bytes,
@@ -79,12 +79,12 @@ impl Remote {
         }
     }
 
-    pub(super) async fn get(&self, name: ObjectName, bytes_max: u64) -> Result<Option<Bytes>> {
+    pub(crate) async fn get(&self, name: ObjectName, bytes_max: u64) -> Result<Option<Bytes>> {
         self.retried(move |storage| async move { storage.get(&name, bytes_max).await })
             .await
     }
 
-    pub(super) async fn get_range(&self, name: ObjectName, range: Range<u64>) -> Result<Bytes> {
+    pub(crate) async fn get_range(&self, name: ObjectName, range: Range<u64>) -> Result<Bytes> {
         self.retried(move |storage| {
             let range = range.clone();
             async move { storage.get_range(&name, range).await }
@@ -92,12 +92,12 @@ impl Remote {
         .await
     }
 
-    pub(super) async fn size(&self, name: ObjectName) -> Result<Option<u64>> {
+    pub(crate) async fn size(&self, name: ObjectName) -> Result<Option<u64>> {
         self.retried(move |storage| async move { storage.size(&name).await })
             .await
     }
 
-    pub(super) async fn list(&self, folder: Folder) -> Result<Vec<ListedObject>> {
+    pub(crate) async fn list(&self, folder: Folder) -> Result<Vec<ListedObject>> {
         self.retried(move |storage| async move { storage.list(folder).await })
             .await
     }
@@ -142,13 +142,18 @@ impl Remote {
         self.io.blocking(move || work(&storage)).await
     }
 
-    pub(super) async fn delete(&self, name: ObjectName) -> Result<()> {
+    pub(crate) async fn list_all(&self, folder: Folder) -> Result<Vec<Lying>> {
+        self.retried(move |storage| async move { storage.list_all(folder).await })
+            .await
+    }
+
+    pub(crate) async fn delete(&self, name: ObjectName) -> Result<()> {
         self.retried(move |storage| async move { storage.delete(&name).await })
             .await
     }
 
     /// Sleeps before the next try, or gives `error` back if there were too many.
-    pub(super) async fn pause(&self, tries: &mut Tries, error: Error) -> Result<()> {
+    pub(crate) async fn pause(&self, tries: &mut Tries, error: Error) -> Result<()> {
         tries.done += 1;
         if tries.done >= self.options.tries_max {
             return Err(error.with("tries", tries.done));

@@ -14,6 +14,7 @@ use crate::store::coordinator::Coordinator;
 use crate::store::options::StoreOptions;
 use crate::store::probe::probe;
 use crate::store::protocol::{Adopt, Holds, Retention};
+use crate::store::publish::claim_epoch;
 use crate::store::remote::Remote;
 use crate::store::snapshot::Snapshot;
 use crate::store::summary::SnapshotSummary;
@@ -91,10 +92,6 @@ impl SnapshotStore {
         Ok(Self { remote })
     }
 
-    pub(super) fn remote(&self) -> &Remote {
-        &self.remote
-    }
-
     /// The job.
     pub fn job(&self) -> &JobId {
         &self.remote.job
@@ -103,6 +100,29 @@ impl SnapshotStore {
     /// Where it lies.
     pub fn storage(&self) -> &Storage {
         &self.remote.storage
+    }
+
+    /// Claims the next epoch, and adopts nothing yet.
+    pub(crate) async fn claim_epoch(&self) -> Result<Epoch> {
+        claim_epoch(&self.remote).await
+    }
+
+    /// Adopts a snapshot for `epoch`, which [`SnapshotStore::claim_epoch`] gave.
+    pub(crate) async fn adopt(&self, epoch: Epoch, adopt: Adopt) -> Result<Coordinator> {
+        Coordinator::adopt(self.remote.clone(), epoch, adopt).await
+    }
+
+    /// Where there are snapshots that are not condemned, ascending; whether they can be read is
+    /// not looked at.
+    pub(crate) async fn live_positions(&self) -> Result<Vec<Position>> {
+        let listing = self.remote.listing().await?;
+        let positions = listing.positions().into_iter();
+        Ok(positions.filter(|p| listing.is_live(*p)).collect())
+    }
+
+    /// How it is asked, for whoever looks into it.
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.remote
     }
 
     /// Every snapshot that is not condemned, oldest first. One that a fenced coordinator put and

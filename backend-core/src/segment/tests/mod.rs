@@ -1,3 +1,4 @@
+mod checking;
 mod golden;
 mod merging;
 
