@@ -19,4 +19,4 @@ mod tasks;
 mod world;
 
 pub use ledger::Violation;
-pub use simulation::{Failure, Summary, simulate};
+pub use simulation::{Failure, Summary, simulate, simulate_with_trace};

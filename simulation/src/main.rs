@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use backend_core::clock::SystemEnvironment;
 use clap::Parser;
-use simulation::{Failure, Summary, simulate};
+use simulation::{Failure, Summary, simulate_with_trace};
 
 /// Runs whole jobs on a store that fails, stalls and crashes, and says what must not be.
 #[derive(Debug, Parser)]
@@ -38,15 +38,17 @@ fn main() -> ExitCode {
     let mut done = 0;
     while goes_on(done) {
         let seed = arguments.from + done;
-        match simulate(seed) {
-            Ok(summary) => {
+        match simulate_with_trace(seed) {
+            Ok((summary, trace)) => {
                 total.requests += summary.requests;
                 total.faults += summary.faults;
                 total.crashes += summary.crashes;
                 total.late += summary.late;
                 total.confirmed += summary.confirmed;
                 if arguments.trace {
-                    println!("seed {seed}: {summary:?}");
+                    for line in &trace {
+                        println!("{line}");
+                    }
                 }
             }
             Err(failure) => {
@@ -72,4 +74,5 @@ fn report(seed: u64, failure: &Failure) {
     }
     println!("\nseed {seed} FAILED: {}", failure.violation.0);
     println!("Again: cargo xtask soak --from {seed} --seeds 1");
+    println!("Once it is mended, it becomes a named test in simulation/tests/seeds.rs.");
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_core::Coordinator;
+use backend_core::inspect::{Scope, VerifyOptions, verify};
 use backend_core::store::Retention;
 use futures::StreamExt;
 use object_store::ObjectStore;
@@ -85,6 +86,14 @@ struct Scheduler {
 /// # Errors
 /// What must not be, with all that happened until then.
 pub fn simulate(seed: u64) -> Result<Summary, Failure> {
+    simulate_with_trace(seed).map(|(summary, _)| summary)
+}
+
+/// [`simulate`], with a line for all that happened.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_with_trace(seed: u64) -> Result<(Summary, Vec<String>), Failure> {
     let world = World::new(seed);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -99,10 +108,13 @@ pub fn simulate(seed: u64) -> Result<Summary, Failure> {
         scheduler.calm().await?;
         Ok(scheduler.summary)
     });
-    outcome.map_err(|violation| Failure {
-        violation,
-        trace: world.trace(),
-    })
+    match outcome {
+        Ok(summary) => Ok((summary, world.trace())),
+        Err(violation) => Err(Failure {
+            violation,
+            trace: world.trace(),
+        }),
+    }
 }
 
 impl Scheduler {
@@ -315,7 +327,16 @@ async fn inherit(mut process: Process) -> Result<(), End> {
     for _ in 0..2 {
         collect_all(&mut coordinator).await?;
     }
-    check_clean(&process, &store).await
+    check_clean(&process, &store).await?;
+    let report = verify(&store, Scope::Store, &VerifyOptions::default()).await?;
+    match report.faults.first() {
+        Some(fault) => Err(Violation(format!(
+            "it does not verify: {} {}",
+            fault.object, fault.error
+        ))
+        .into()),
+        None => Ok(()),
+    }
 }
 
 async fn collect_all(coordinator: &mut Coordinator) -> Result<(), End> {

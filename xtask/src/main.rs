@@ -17,6 +17,8 @@ cargo xtask <command>
   doc       the documentation, without a warning
   demo      the demo over all flights, in check mode
   deny      licences and sources of what is used, if cargo-deny is there
+  soak      simulated jobs by seed, not a part of CI: --minutes 60, or --from 0 --seeds 1000;
+            one seed with all that happens: --from 7 --seeds 1 --trace
   doctor    what is missing on this machine
 ";
 
@@ -32,6 +34,7 @@ fn main() -> ExitCode {
         ["doc"] => steps::doc(),
         ["demo"] => steps::demo(),
         ["deny"] => steps::deny(),
+        ["soak", ref arguments @ ..] => steps::soak(arguments),
         ["doctor"] => {
             steps::doctor();
             Ok(())

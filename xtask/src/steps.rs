@@ -142,6 +142,12 @@ pub(crate) fn demo() -> Outcome {
     outcome
 }
 
+pub(crate) fn soak(seeds: &[&str]) -> Outcome {
+    let mut arguments = vec!["run", "--profile", PROFILE, "-p", "simulation", "--"];
+    arguments.extend_from_slice(seeds);
+    run("cargo", &arguments, &[])
+}
+
 pub(crate) fn deny() -> Outcome {
     if works("cargo", &["deny", "--version"]) {
         return run(
