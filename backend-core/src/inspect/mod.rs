@@ -8,9 +8,12 @@
 //! | turn a chain of increments into a full snapshot | [`flatten()`] |
 //! | take a snapshot to another store | [`copy()`] |
 //!
-//! Everything streams: memory holds a few regions of segments (about 1 MiB each) and what
-//! manifests say of objects, never a whole state. Everything but [`verify`]'s own reading is
-//! bounded by the snapshot at hand. Nothing here claims the job, and nothing is deleted.
+//! Everything streams: memory holds a few regions of segments, about 1 MiB each, and what a
+//! manifest says of its objects; a copy holds a few whole objects. None of it claims the job or
+//! deletes anything; only [`flatten()`], which is given a coordinator, commits a snapshot.
+//!
+//! What is read is what a restore would hold: clips, deletes and the time-to-live clock of the
+//! snapshot are heeded. All futures can be polled by any executor.
 //!
 //! A job may collect old snapshots while they are looked into. Who reads one that is not the
 //! newest keeps it with a pin first, or takes a missing object for what it is.
