@@ -9,13 +9,16 @@
 //! | take a snapshot to another store | [`copy()`] |
 //! | go on from the newest snapshot that is whole | [`claim_newest_whole()`] |
 //!
-//! Everything streams: memory holds a few regions of segments (about 1 MiB each) and what
-//! manifests say of objects, never a whole state. Everything but [`verify`]'s own reading is
-//! bounded by the snapshot at hand. Only [`claim_newest_whole()`] claims the job, and nothing is
-//! deleted.
+//! Everything streams: memory holds a few regions of segments, about 1 MiB each, and what a
+//! manifest says of its objects; a copy holds a few whole objects. None of it deletes
+//! anything. Only [`claim_newest_whole()`] claims the job, and only [`flatten()`], which is given
+//! a coordinator, commits a snapshot.
+//!
+//! What is read is what a restore would hold: clips, deletes and the time-to-live clock of the
+//! snapshot are heeded. All futures can be polled by any executor.
 //!
 //! A job may collect old snapshots while they are looked into. Who reads one that is not the
-//! newest keeps it with a pin first, or takes a missing object for what it is.
+//! newest pins it first (`SnapshotStore::pin`), or takes a missing object for what it is.
 
 mod compare;
 mod copy;
