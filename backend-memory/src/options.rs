@@ -3,9 +3,11 @@
 use backend_core::chain::ChainPolicy;
 use backend_core::segment::SegmentOptions;
 use backend_core::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
 
 /// Settings of a [`crate::MemoryBackend`]: plain data, checked before any I/O.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct MemoryOptions {
     /// How segments are encoded.

@@ -1,5 +1,7 @@
 //! Which runs to merge, and when.
 
+use serde::{Deserialize, Serialize};
+
 use super::plan::{KeySpan, MergePlan};
 use super::{Chain, Run};
 use crate::error::{Error, ErrorKind, Result};
@@ -9,7 +11,8 @@ use crate::range::HashRange;
 use crate::segment::{SegmentRef, Tier};
 
 /// When chains are merged: plain data.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct ChainPolicy {
     /// So many neighbouring runs of one tier are merged into one of the next. Default 16, at
