@@ -1,5 +1,6 @@
 //! What CI runs, and what a person runs: `cargo xtask help`.
 
+mod fuzz;
 mod run;
 mod steps;
 mod tidy;
@@ -15,12 +16,16 @@ cargo xtask <command>
   clippy    lints as errors, over all targets, and each feature alone
   test      all tests, then the examples in the documentation
   doc       the documentation, without a warning
+  fuzz      every decoder against changed bytes, with coverage: fuzz [target|all] [--seconds n]
   demo      the demo over all flights, in check mode
   deny      licences and sources of what is used, if cargo-deny is there
   doctor    what is missing on this machine
 ";
 
 fn main() -> ExitCode {
+    if let Some(code) = fuzz::wrap() {
+        return code;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let names: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match names[..] {
@@ -30,6 +35,7 @@ fn main() -> ExitCode {
         ["clippy"] => steps::clippy(),
         ["test"] => steps::test(),
         ["doc"] => steps::doc(),
+        ["fuzz", ref arguments @ ..] => fuzz::command(arguments),
         ["demo"] => steps::demo(),
         ["deny"] => steps::deny(),
         ["doctor"] => {

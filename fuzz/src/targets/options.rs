@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use backend_core::chain::{Chain, ChainPolicy};
 use backend_core::generation::Generation;
-use backend_core::limits::INLINE_BYTES_MAX;
+use backend_core::limits::{INLINE_BYTES_MAX, IO_THREADS_MAX};
 use backend_core::segment::{
     SegmentLocation, SegmentMeta, SegmentOptions, SegmentRef, SegmentWriter, Tier,
 };
@@ -16,9 +16,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::memory::bounded;
-
-/// Threads for I/O, at most.
-const THREADS_MAX: usize = 1_024;
 
 pub(super) fn check(bytes: &[u8]) -> bool {
     let store = parse(bytes, StoreOptions::validate).inspect(check_store);
@@ -51,7 +48,7 @@ where
 fn check_store(options: &StoreOptions) {
     assert!(options.tries_max >= 1 && options.request_ms_max >= 1);
     assert!(
-        (1..=THREADS_MAX).contains(&options.io_threads),
+        (1..=IO_THREADS_MAX).contains(&options.io_threads),
         "{options:?}"
     );
 }
@@ -106,7 +103,7 @@ fn segment(run: u32, tier: Tier, bytes: u64) -> SegmentRef {
 fn check_memory(options: &MemoryOptions) {
     assert!(options.inline_bytes_max <= INLINE_BYTES_MAX);
     assert!(
-        (1..=THREADS_MAX).contains(&options.io_threads),
+        (1..=IO_THREADS_MAX).contains(&options.io_threads),
         "{options:?}"
     );
     assert_ne!(options.memory_bytes_max, Some(0));
