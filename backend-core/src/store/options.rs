@@ -74,3 +74,30 @@ impl StoreOptions {
         Duration::from_millis(self.request_ms_max)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_out_of_bounds_are_named() {
+        let refused = |options: StoreOptions| {
+            let e = options.validate().expect_err("it is out of bounds");
+            e.fact("setting").map(str::to_owned)
+        };
+        let defaults = StoreOptions::default();
+        assert!(defaults.validate().is_ok());
+        let tries = StoreOptions {
+            tries_max: 0,
+            ..defaults.clone()
+        };
+        assert_eq!(refused(tries).as_deref(), Some("tries_max"));
+        for io_threads in [0, IO_THREADS_MAX + 1, usize::MAX] {
+            let threads = StoreOptions {
+                io_threads,
+                ..defaults.clone()
+            };
+            assert_eq!(refused(threads).as_deref(), Some("io_threads"));
+        }
+    }
+}

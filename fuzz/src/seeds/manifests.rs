@@ -17,6 +17,7 @@ use backend_core::{
 };
 use bytes::Bytes;
 
+use crate::layout::{self, Layout};
 use crate::seeds::segments::{few, finished};
 use crate::seeds::{Seed, flipped};
 use crate::targets::Target;
@@ -33,6 +34,7 @@ pub(super) fn seeds() -> Vec<Seed> {
         manifest("accepted-new-job", encoded(&empty())),
         manifest("accepted-tasks", encoded(&tasks())),
         manifest("refused-flipped", flipped(GOLDEN, 40)),
+        manifest("refused-state-twice", state_twice()),
         manifest("refused-cut", GOLDEN[..GOLDEN.len() - 1].to_vec()),
         record("accepted-claim", CLAIM.to_vec()),
         record("accepted-condemn", CONDEMN.to_vec()),
@@ -45,6 +47,23 @@ pub(super) fn seeds() -> Vec<Seed> {
 fn encoded(manifest: &Manifest) -> Vec<u8> {
     let encoded = manifest.encode().expect("the seed is valid");
     encoded.bytes.to_vec()
+}
+
+/// A manifest with one state under two places, which no writer makes.
+fn state_twice() -> Vec<u8> {
+    let mut manifest = tasks();
+    let states = &mut manifest.operators[1].states;
+    states.push(states[0].clone());
+    states[1].descriptor.name = "twice".to_owned();
+    let bytes = encoded(&manifest);
+    let mut layout = layout::Manifest::take_apart(&bytes).expect("the seed is whole");
+    for piece in layout.pieces() {
+        let found = piece.windows(5).position(|window| window == b"twice");
+        if let Some(at) = found {
+            piece[at..at + 5].copy_from_slice(b"value");
+        }
+    }
+    layout.assemble()
 }
 
 fn empty() -> Manifest {

@@ -34,15 +34,21 @@ fn is_name(text: &str) -> bool {
         return false;
     };
     let kinds: &[fn(&str) -> bool] = match folder {
-        "epochs" => &[is_u64],
-        "snapshots" | "collect" => &[is_u64, is_u64],
-        "parts" => &[is_u64, is_u64, is_unique],
-        "segments" => &[is_u64, is_u64, is_u32, is_u32, is_unique],
+        "epochs" => &[is_counted],
+        "snapshots" => &[is_counted, is_counted],
+        "collect" => &[is_counted, is_u64],
+        "parts" => &[is_counted, is_counted, is_unique],
+        "segments" => &[is_counted, is_counted, is_u32, is_u32, is_unique],
         "pins" | "probe" => &[is_unique],
         _ => return false,
     };
     let fields: Vec<&str> = name.split('-').collect();
     fields.len() == kinds.len() && fields.iter().zip(kinds).all(|(field, kind)| kind(field))
+}
+
+/// An epoch or a snapshot, which has a next one.
+fn is_counted(field: &str) -> bool {
+    is_u64(field) && field != "18446744073709551615"
 }
 
 fn is_u64(field: &str) -> bool {
@@ -79,7 +85,8 @@ fn check_made(input: &mut Cursor<'_>) {
 
 fn make(input: &mut Cursor<'_>) -> Option<ObjectName> {
     let kind = input.u8()?;
-    let (epoch, snapshot) = (Epoch(input.u64()?), SnapshotId(input.u64()?));
+    let mut counted = || Some(input.u64()?.min(u64::MAX - 1));
+    let (epoch, snapshot) = (Epoch(counted()?), SnapshotId(counted()?));
     let unique = UniqueId(input.u128()?);
     Some(match kind % 7 {
         0 => ObjectName::Epoch(epoch),
