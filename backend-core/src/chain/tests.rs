@@ -445,14 +445,15 @@ fn sizes_and_settings_without_bounds_overflow_nothing() {
         segment(Tier(0), 2),
     ]);
     assert_eq!(chain.bytes(), u64::MAX);
-    let policy = ChainPolicy {
-        fanout: u32::MAX,
+    let mut policy = ChainPolicy {
+        fanout: 2,
         runs_max: u32::MAX,
         dead_percent_max: u32::MAX,
         ..ChainPolicy::default()
     };
-    policy.validate().expect("nothing bounds them from above");
+    policy.validate().expect("nothing bounds it from above");
     assert!(!policy.is_overdue(&chain));
+    policy.fanout = u32::MAX;
     assert_eq!(policy.plan(&chain, HashRange::ALL), None);
     let plan = ChainPolicy::default().plan(&chain, HashRange::ALL);
     assert_eq!(
