@@ -52,7 +52,8 @@ pub(crate) fn wrap() -> Option<ExitCode> {
         .args(COVERAGE)
         .status();
     let code = status.ok().and_then(|status| status.code());
-    Some(code.map_or(ExitCode::FAILURE, |code| ExitCode::from(code as u8)))
+    let code = code.and_then(|code| u8::try_from(code).ok());
+    Some(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
 /// The step of CI.

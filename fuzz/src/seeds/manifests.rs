@@ -52,9 +52,11 @@ fn encoded(manifest: &Manifest) -> Vec<u8> {
 /// A manifest with one state under two places, which no writer makes.
 fn state_twice() -> Vec<u8> {
     let mut manifest = tasks();
-    let states = &mut manifest.operators[1].states;
-    states.push(states[0].clone());
-    states[1].descriptor.name = "twice".to_owned();
+    let mut twice = manifest.operators[1].states[0].clone();
+    "twice".clone_into(&mut twice.descriptor.name);
+    // The task knows the second place, and a writer would find the first.
+    Arc::make_mut(&mut manifest.parts[2].task).states = vec![twice.descriptor.clone()];
+    manifest.operators[1].states.push(twice);
     let bytes = encoded(&manifest);
     let mut layout = layout::Manifest::take_apart(&bytes).expect("the seed is whole");
     for piece in layout.pieces() {
