@@ -21,5 +21,8 @@ pub const STATES_MAX: usize = 4_096;
 /// The state of one task that may lie in the manifest itself, in bytes.
 pub const INLINE_BYTES_MAX: u64 = 8 << 10;
 
+/// The most threads of a pool for I/O.
+pub const IO_THREADS_MAX: usize = 1 << 10;
+
 /// The engine's own bytes in a manifest, for a job or for one task.
 pub const ENGINE_BYTES_MAX: usize = 16 << 20;

@@ -133,33 +133,55 @@ impl FromStr for ObjectName {
 
 fn parse(text: &str) -> Option<ObjectName> {
     let (folder, name) = text.split_once('/')?;
-    let mut fields = name.split('-');
-    let mut number = || fields.next()?.parse::<u64>().ok();
+    let mut fields = Fields(name.split('-'));
     Some(match folder {
-        "epochs" => ObjectName::Epoch(Epoch(number()?)),
-        "snapshots" => ObjectName::Manifest(Epoch(number()?), SnapshotId(number()?)),
+        "epochs" => ObjectName::Epoch(fields.epoch()?),
+        "snapshots" => ObjectName::Manifest(fields.epoch()?, fields.snapshot()?),
         "parts" => ObjectName::Parts(PartsName {
-            epoch: Epoch(number()?),
-            snapshot: SnapshotId(number()?),
-            unique: unique(fields.next()?)?,
+            epoch: fields.epoch()?,
+            snapshot: fields.snapshot()?,
+            unique: fields.unique()?,
         }),
         "segments" => ObjectName::Segment(SegmentName {
-            epoch: Epoch(number()?),
-            snapshot: SnapshotId(number()?),
-            task: TaskIndex(u32::try_from(number()?).ok()?),
-            index: u32::try_from(number()?).ok()?,
-            unique: unique(fields.next()?)?,
+            epoch: fields.epoch()?,
+            snapshot: fields.snapshot()?,
+            task: TaskIndex(fields.number()?),
+            index: fields.number()?,
+            unique: fields.unique()?,
         }),
-        "collect" => ObjectName::Collect(Epoch(number()?), number()?),
-        "pins" => ObjectName::Pin(unique(fields.next()?)?),
-        "claimed" => ObjectName::Claimed(Epoch(number()?), SnapshotId(number()?)),
-        "probe" => ObjectName::Probe(unique(fields.next()?)?),
+        "collect" => ObjectName::Collect(fields.epoch()?, fields.number()?),
+        "pins" => ObjectName::Pin(fields.unique()?),
+        "claimed" => ObjectName::Claimed(fields.epoch()?, fields.snapshot()?),
+        "probe" => ObjectName::Probe(fields.unique()?),
         _ => return None,
     })
 }
 
-fn unique(text: &str) -> Option<UniqueId> {
-    u128::from_str_radix(text, 16).ok().map(UniqueId)
+/// The fields of a name behind its folder.
+struct Fields<'a>(std::str::Split<'a, char>);
+
+impl Fields<'_> {
+    fn number<T: FromStr>(&mut self) -> Option<T> {
+        self.0.next()?.parse().ok()
+    }
+
+    /// A number with one after it: no object of a job has the last of all.
+    fn counted(&mut self) -> Option<u64> {
+        self.number().filter(|number| *number < u64::MAX)
+    }
+
+    fn epoch(&mut self) -> Option<Epoch> {
+        self.counted().map(Epoch)
+    }
+
+    fn snapshot(&mut self) -> Option<SnapshotId> {
+        self.counted().map(SnapshotId)
+    }
+
+    fn unique(&mut self) -> Option<UniqueId> {
+        let text = self.0.next()?;
+        u128::from_str_radix(text, 16).ok().map(UniqueId)
+    }
 }
 
 #[cfg(test)]
@@ -180,7 +202,7 @@ mod tests {
         let names = [
             ObjectName::Epoch(Epoch(9)),
             ObjectName::Epoch(Epoch(10)),
-            ObjectName::Manifest(Epoch(1), SnapshotId(u64::MAX)),
+            ObjectName::Manifest(Epoch(1), SnapshotId(u64::MAX - 1)),
             ObjectName::Parts(PartsName {
                 epoch: Epoch(1),
                 snapshot: SnapshotId(2),
@@ -214,6 +236,9 @@ mod tests {
             "snapshots/00000000000000000001",
             "other/00000000000000000001",
             "pins/ABC",
+            // The next one would have no number.
+            "epochs/18446744073709551615",
+            "snapshots/00000000000000000001-18446744073709551615",
         ] {
             assert!(text.parse::<ObjectName>().is_err(), "{text:?} is no name");
         }

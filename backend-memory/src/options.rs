@@ -3,9 +3,11 @@
 use backend_core::chain::ChainPolicy;
 use backend_core::segment::SegmentOptions;
 use backend_core::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize};
 
 /// Settings of a [`crate::MemoryBackend`]: plain data, checked before any I/O.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct MemoryOptions {
     /// How segments are encoded.
@@ -18,7 +20,7 @@ pub struct MemoryOptions {
     /// Above this, writes answer [`backend_core::Pressure::Stop`]; above nine tenths of it,
     /// [`backend_core::Pressure::Soon`]. Default none.
     pub memory_bytes_max: Option<u64>,
-    /// Threads for uploads, restores and merges. Default 2.
+    /// Threads for uploads, restores and merges. Default 2, 1 to 1,024.
     pub io_threads: usize,
     /// Whether increments are taken. If not, every snapshot is full and no deletion is
     /// remembered. Default true.
@@ -61,8 +63,10 @@ impl MemoryOptions {
                 got,
             ));
         }
-        if self.io_threads == 0 {
-            return Err(bad("io_threads", "at least 1".to_owned(), "0".to_owned()));
+        let threads_max = backend_core::limits::IO_THREADS_MAX;
+        if !(1..=threads_max).contains(&self.io_threads) {
+            let got = self.io_threads.to_string();
+            return Err(bad("io_threads", format!("1 to {threads_max}"), got));
         }
         if self.memory_bytes_max == Some(0) {
             return Err(bad(

@@ -176,7 +176,8 @@ async fn write_now(task: &Task, frozen: Frozen) -> Result<TaskSnapshot> {
         write: environment.monotonic().saturating_sub(started),
         entries_new: uploaded.entries(),
         bytes_new: uploaded.bytes(),
-        bytes_referenced: delta.base.iter().map(|segment| segment.meta.bytes).sum(),
+        bytes_referenced: (delta.base.iter().map(|segment| segment.meta.bytes))
+            .fold(0, u64::saturating_add),
         segments: (delta.base.len() + uploaded.segments.len()) as u32,
         puts: uploaded.puts,
         is_full: delta.newer_than.is_none(),

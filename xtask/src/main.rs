@@ -1,5 +1,6 @@
 //! What CI runs, and what a person runs: `cargo xtask help`.
 
+mod fuzz;
 mod run;
 mod steps;
 mod tidy;
@@ -15,6 +16,7 @@ cargo xtask <command>
   clippy    lints as errors, over all targets, and each feature alone
   test      all tests, then the examples in the documentation
   doc       the documentation, without a warning
+  fuzz      every decoder against changed bytes, with coverage: fuzz [target|all] [--seconds n]
   demo      the demo over all flights, in check mode
   deny      licences and sources of what is used, if cargo-deny is there
   soak      simulated jobs by seed, not a part of CI: --minutes 60, or --from 0 --seeds 1000;
@@ -23,6 +25,9 @@ cargo xtask <command>
 ";
 
 fn main() -> ExitCode {
+    if let Some(code) = fuzz::wrap() {
+        return code;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let names: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match names[..] {
@@ -32,6 +37,7 @@ fn main() -> ExitCode {
         ["clippy"] => steps::clippy(),
         ["test"] => steps::test(),
         ["doc"] => steps::doc(),
+        ["fuzz", ref arguments @ ..] => fuzz::command(arguments),
         ["demo"] => steps::demo(),
         ["deny"] => steps::deny(),
         ["soak", ref arguments @ ..] => steps::soak(arguments),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Instant;
 
+use crate::fuzz;
 use crate::run::{Outcome, root, run, works};
 use crate::tidy;
 
@@ -17,11 +18,12 @@ type Step = fn() -> Outcome;
 
 /// All steps in order; the first that fails ends it.
 pub(crate) fn ci() -> Outcome {
-    let steps: [(&str, Step); 7] = [
+    let steps: [(&str, Step); 8] = [
         ("fmt", fmt),
         ("tidy", tidy),
         ("clippy", clippy),
         ("test", test),
+        ("fuzz", fuzz::ci),
         ("doc", doc),
         ("demo", demo),
         ("deny", deny),
@@ -74,6 +76,7 @@ pub(crate) fn clippy() -> Outcome {
         run("cargo", &arguments, &[])
     };
     lint(&["--workspace", "--all-targets"])?;
+    lint(&["-p", "fuzz", "--features", "fuzzer", "--bins"])?;
     for (package, features) in FEATURES {
         lint(&["-p", package, "--no-default-features"])?;
         for feature in features {
@@ -161,7 +164,7 @@ pub(crate) fn deny() -> Outcome {
 }
 
 pub(crate) fn doctor() {
-    let needs: [(&str, &str, &[&str], &str); 5] = [
+    let needs: [(&str, &str, &[&str], &str); 6] = [
         (
             "cargo fmt",
             "cargo",
@@ -179,6 +182,12 @@ pub(crate) fn doctor() {
             "cc",
             &["--version"],
             "install gcc or clang; zstd and BLAKE3 need it",
+        ),
+        (
+            "a C++ compiler",
+            "c++",
+            &["--version"],
+            "install g++ or clang; only cargo xtask fuzz wants it",
         ),
         (
             "cargo-nextest",

@@ -19,6 +19,7 @@ mod tests;
 
 use std::ops::Range;
 
+use self::plan::total;
 pub use self::plan::{KeySpan, MergePlan};
 pub use self::policy::{ChainAdvice, ChainPolicy};
 use crate::contract::TaskPart;
@@ -95,16 +96,14 @@ impl Chain {
 
     /// The bytes of all segments.
     pub fn bytes(&self) -> u64 {
-        self.refs.iter().map(|segment| segment.meta.bytes).sum()
+        total(self.refs.iter().map(|segment| segment.meta.bytes))
     }
 
     /// The bytes of its segments that lie in the manifest itself.
     pub fn inline_bytes(&self) -> u64 {
-        self.refs
-            .iter()
-            .filter(|segment| segment.meta.location.object().is_none())
-            .map(|segment| segment.meta.bytes)
-            .sum()
+        let is_inline = |segment: &&SegmentRef| segment.meta.location.object().is_none();
+        let inline = self.refs.iter().filter(is_inline);
+        total(inline.map(|segment| segment.meta.bytes))
     }
 
     /// Adds the segments of a new run on top.
@@ -125,8 +124,10 @@ impl Chain {
             match runs.last_mut() {
                 Some(run) if run.number == segment.run => {
                     run.span.end = index + 1;
-                    run.bytes += segment.meta.bytes;
-                    run.shadowed_bytes += segment.meta.shadowed_bytes;
+                    run.bytes = run.bytes.saturating_add(segment.meta.bytes);
+                    run.shadowed_bytes = run
+                        .shadowed_bytes
+                        .saturating_add(segment.meta.shadowed_bytes);
                 }
                 _ => runs.push(Run {
                     span: index..index + 1,

@@ -13,6 +13,11 @@ pub struct KeySpan {
     pub end: Option<Box<[u8]>>,
 }
 
+/// The sum of sizes, which are as a manifest states them and may exceed all that exists.
+pub(super) fn total(bytes: impl IntoIterator<Item = u64>) -> u64 {
+    bytes.into_iter().fold(0, u64::saturating_add)
+}
+
 /// One merge: a step that leaves a valid chain.
 ///
 /// A merge into a base of several files rewrites one file at a time, with the parts of the runs
@@ -45,6 +50,6 @@ impl MergePlan {
 
     /// The bytes of what is read, at most.
     pub fn input_bytes(&self) -> u64 {
-        self.inputs.iter().map(|segment| segment.meta.bytes).sum()
+        total(self.inputs.iter().map(|segment| segment.meta.bytes))
     }
 }

@@ -1,6 +1,8 @@
 //! Which runs to merge, and when.
 
-use super::plan::{KeySpan, MergePlan};
+use serde::{Deserialize, Serialize};
+
+use super::plan::{KeySpan, MergePlan, total};
 use super::{Chain, Run};
 use crate::error::{Error, ErrorKind, Result};
 use crate::generation::Generation;
@@ -9,7 +11,8 @@ use crate::range::HashRange;
 use crate::segment::{SegmentRef, Tier};
 
 /// When chains are merged: plain data.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct ChainPolicy {
     /// So many neighbouring runs of one tier are merged into one of the next. Default 16, at
@@ -87,7 +90,7 @@ impl ChainPolicy {
     pub fn is_overdue(&self, chain: &Chain) -> bool {
         let runs = chain.runs();
         let above = runs.iter().filter(|run| run.tier != Tier::BASE).count();
-        above > (self.runs_max + self.fanout) as usize
+        above > self.runs_max.saturating_add(self.fanout) as usize
     }
 
     /// The next merge that `chain` needs, of a task that owns `range`.
@@ -104,9 +107,10 @@ impl ChainPolicy {
         {
             return Some(base_step(chain, base, &above, upto));
         }
-        let charged: u64 = above.iter().map(|run| run.bytes + run.shadowed_bytes).sum();
-        let base_bytes: u64 = bases.iter().map(|run| run.bytes).sum();
-        if charged > base_bytes / 100 * u64::from(self.dead_percent_max) {
+        let charged = total(above.iter().flat_map(|run| [run.bytes, run.shadowed_bytes]));
+        let base_bytes = total(bases.iter().map(|run| run.bytes));
+        let dead_bytes_max = (base_bytes / 100).saturating_mul(u64::from(self.dead_percent_max));
+        if charged > dead_bytes_max {
             return Some(match base {
                 Some(base) => base_step(chain, base, &above, generation_max(chain, &above)),
                 None => whole(chain, range),

@@ -420,6 +420,48 @@ fn base_of_a_part_of_the_range_is_never_taken_for_a_merge_in_progress() {
     assert_eq!(plan.clip, HashRange::ALL);
 }
 
+/// Sizes are as a manifest states them: nothing proves that such segments exist.
+#[test]
+fn sizes_and_settings_without_bounds_overflow_nothing() {
+    let mut simulation = Simulation::default();
+    let content = Content::from([(1, Some(1))]);
+    let mut segment = |tier, run| {
+        let segment = simulation.segment(content.clone(), tier, run, (run + 1, run + 1));
+        let meta = SegmentMeta {
+            bytes: u64::MAX,
+            shadowed_bytes: u64::MAX,
+            ..(*segment.meta).clone()
+        };
+        SegmentRef {
+            meta: meta.into(),
+            ..segment
+        }
+    };
+    let mut chain = Chain::default();
+    chain.append(&[segment(Tier::BASE, 0), segment(Tier::BASE, 0)]);
+    chain.append(&[
+        segment(Tier(0), 1),
+        segment(Tier(0), 1),
+        segment(Tier(0), 2),
+    ]);
+    assert_eq!(chain.bytes(), u64::MAX);
+    let mut policy = ChainPolicy {
+        fanout: 2,
+        runs_max: u32::MAX,
+        dead_percent_max: u32::MAX,
+        ..ChainPolicy::default()
+    };
+    policy.validate().expect("nothing bounds it from above");
+    assert!(!policy.is_overdue(&chain));
+    policy.fanout = u32::MAX;
+    assert_eq!(policy.plan(&chain, HashRange::ALL), None);
+    let plan = ChainPolicy::default().plan(&chain, HashRange::ALL);
+    assert_eq!(
+        plan.expect("the runs outweigh the base").input_bytes(),
+        u64::MAX
+    );
+}
+
 #[test]
 fn inline_segments_of_many_tasks_are_written_anew() {
     let mut simulation = Simulation::default();

@@ -9,8 +9,8 @@
 //! Values and keys have ids of their own in separate fields, so `u64` means eight little-endian
 //! bytes as a value and eight big-endian bytes as a key.
 //!
-//! Decoders take untrusted bytes: they do not panic, allocate no more than their input justifies,
-//! and accept only what the encoder writes.
+//! Decoders take untrusted bytes: they do not panic, and allocate no more than their input
+//! justifies. All but [`Postcard`] accept only what the encoder writes.
 
 mod key;
 mod key_compound;

@@ -16,6 +16,10 @@ use crate::error::{Error, ErrorKind, Result};
 /// The id is `postcard` for every type; give the type's name to
 /// [`crate::StateOptions::with_type_name`] to have it stored and compared.
 ///
+/// Unlike the other decoders it accepts more than what it writes: numbers in more bytes than they
+/// need, and map keys that repeat. A list of a type without bytes, such as `Vec<()>`, is decoded
+/// in a time that its input does not bound.
+///
 /// ```
 /// use backend_core::codec::{Codec, Postcard};
 /// use serde::{Deserialize, Serialize};

@@ -5,12 +5,12 @@ use std::collections::HashSet;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::OperatorId;
 use crate::manifest::limits::{INLINE_BYTES_MAX, INLINE_TASK_BYTES_MAX};
-use crate::manifest::model::{ManifestPart, OperatorMeta};
+use crate::manifest::model::{ManifestPart, OperatorMeta, StateMeta};
 use crate::range::HashRange;
 use crate::segment::SegmentLocation;
 
 /// Checks that every operator has one part for each of its tasks, that their ranges cover the
-/// hash space once, and that inline segments keep to their limits.
+/// hash space once, that no state stands twice, and that inline segments keep to their limits.
 ///
 /// # Errors
 /// An error of kind `kind`; [`ErrorKind::Limit`] for inline segments.
@@ -25,6 +25,7 @@ pub(crate) fn check_structure(
         if !ids.insert(&operator.id) {
             return Err(Error::new(kind, "an operator stands twice").with("operator", &operator.id));
         }
+        check_states(operator, kind)?;
         let count = rest
             .iter()
             .take_while(|p| p.task.operator == operator.id)
@@ -41,6 +42,21 @@ pub(crate) fn check_structure(
         );
     }
     check_inline(parts)
+}
+
+/// A part refers to a state by its place, so equal ones would have several forms.
+fn check_states(operator: &OperatorMeta, kind: ErrorKind) -> Result<()> {
+    let mut seen = HashSet::new();
+    for StateMeta { descriptor, .. } in &operator.states {
+        if !seen.insert((&descriptor.name, descriptor.ttl)) {
+            return Err(
+                Error::new(kind, "a state stands twice under one time to live")
+                    .with("operator", &operator.id)
+                    .with("state", &descriptor.name),
+            );
+        }
+    }
+    Ok(())
 }
 
 fn check_operator(operator: &OperatorMeta, parts: &[ManifestPart], kind: ErrorKind) -> Result<()> {
@@ -64,6 +80,9 @@ fn check_operator(operator: &OperatorMeta, parts: &[ManifestPart], kind: ErrorKi
         }
         if task.hash != operator.hash || task.key_codec != operator.key_codec {
             return Err(fails("a task's keys are hashed or encoded in another way"));
+        }
+        if task.generation_max.0 == u32::MAX {
+            return Err(fails("a task's generation is the last of all"));
         }
         for segment in &task.segments {
             if !task.range.covers(segment.clip) {

@@ -171,7 +171,7 @@ pub(super) fn read_segment(input: &mut Reader<'_>) -> Result<SegmentRef> {
         expires_ms_min: input.option(Reader::u64)?,
         regions: input.list(REGION_BYTES_MIN, read_region)?,
     };
-    let meta = checked(input, meta)?;
+    meta.check().map_err(|message| input.corrupt(message))?;
     Ok(SegmentRef {
         meta: Arc::new(meta),
         clip,
@@ -188,34 +188,4 @@ fn read_region(input: &mut Reader<'_>) -> Result<Region> {
         filter_bytes: input.u32()?,
         crc: input.u32()?,
     })
-}
-
-/// Facts whose failure would make later arithmetic overflow or a range run backwards.
-fn checked(input: &Reader<'_>, meta: SegmentMeta) -> Result<SegmentMeta> {
-    let entries = meta
-        .puts
-        .checked_add(meta.deletes)
-        .and_then(|sum| sum.checked_add(meta.delete_prefixes));
-    if entries.is_none() {
-        return Err(input.corrupt("a segment has more entries than can be counted"));
-    }
-    if meta.generations.0 > meta.generations.1 || meta.shards.0 > meta.shards.1 {
-        return Err(input.corrupt("a segment's generations or shards run backwards"));
-    }
-    let mut previous: Option<&Region> = None;
-    for region in &meta.regions {
-        let bytes = u64::from(region.index_bytes) + u64::from(region.filter_bytes);
-        let inside = region
-            .offset
-            .checked_add(bytes)
-            .is_some_and(|end| end <= meta.bytes);
-        if !inside {
-            return Err(input.corrupt("a region lies outside its segment"));
-        }
-        if previous.is_some_and(|p| p.first_key >= region.first_key) {
-            return Err(input.corrupt("a segment's regions do not ascend"));
-        }
-        previous = Some(region);
-    }
-    Ok(meta)
 }

@@ -346,6 +346,49 @@ fn parts_that_do_not_fit_are_not_written() {
     );
 }
 
+/// A prefix delete may be a region of its own, before a put of its key that begins the next one.
+#[test]
+fn regions_that_begin_with_one_key_are_read() {
+    let mut manifest = sample();
+    let mut set_key = |index: usize, key: &[u8]| {
+        let part = Arc::make_mut(&mut manifest.parts[0].task);
+        let meta = Arc::make_mut(&mut part.segments[0].meta);
+        meta.regions[index].first_key = key.into();
+        manifest.clone()
+    };
+    let equal = set_key(0, b"m");
+    let (again, _) = Manifest::decode(OBJECT, &bytes_of(&equal)).expect("what is written is read");
+    assert_eq!(again, equal);
+    let falling = set_key(0, b"n");
+    let error = Manifest::decode(OBJECT, &bytes_of(&falling)).expect_err("regions fall");
+    assert_eq!(error.message(), "a segment's regions do not ascend");
+}
+
+#[test]
+fn a_state_that_stands_twice_is_refused() {
+    let mut manifest = sample();
+    let state = manifest.operators[0].states[0].clone();
+    manifest.operators[0].states.push(state);
+    let error = manifest.encode().expect_err("it has two places");
+    assert_eq!(error.fact("state"), Some("count"), "{error}");
+    let read =
+        super::check::check_structure(&manifest.operators, &manifest.parts, ErrorKind::Corrupt);
+    assert_eq!(
+        read.expect_err("it has two places").kind(),
+        ErrorKind::Corrupt
+    );
+}
+
+#[test]
+fn a_generation_without_a_next_one_is_refused() {
+    let mut manifest = sample();
+    Arc::make_mut(&mut manifest.parts[0].task).generation_max = Generation(u32::MAX);
+    let error = manifest
+        .encode()
+        .expect_err("a restored store could not begin");
+    assert_eq!(error.fact("task"), Some("0"), "{error}");
+}
+
 #[test]
 fn a_count_beyond_the_section_allocates_nothing() {
     let mut operators = write_operators(&sample().operators).expect("valid");

@@ -1,5 +1,7 @@
 //! Reading a block, entry by entry.
 
+use std::cmp::Ordering;
+
 use crate::entry::{Entry, Op, SchemaTag};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits::VALUE_BYTES_MAX;
@@ -10,11 +12,13 @@ use crate::segment::block::{
 };
 use crate::segment::key_encoding::{ENTRY_KEY_BYTES_MAX, decode_entry_key};
 use crate::segment::shuffle::unshuffle;
+use crate::segment::source::SegmentSource;
 use crate::segment::varint::take_varint;
 
 /// The entries of one block, in order. It owns what it reads, and lends one entry at a time.
 #[derive(Debug)]
 pub struct BlockEntries {
+    place: BlockPlace,
     raw: Vec<u8>,
     /// Values that had been shuffled; otherwise they lie in `raw`.
     unshuffled: Option<Vec<u8>>,
@@ -40,6 +44,29 @@ pub struct BlockEntries {
     value: (usize, usize),
     expires_ms: Option<u64>,
     tag: SchemaTag,
+}
+
+/// Where a block lies, and between which keys.
+#[derive(Debug)]
+pub(super) struct BlockPlace {
+    /// `None` where the caller knows what its errors are about.
+    pub(super) source: Option<SegmentSource>,
+    pub(super) offset: u64,
+    /// The key that the index says is its first.
+    pub(super) first_key: Box<[u8]>,
+    /// A key that its own do not exceed, if there is one.
+    pub(super) behind: Option<Box<[u8]>>,
+}
+
+impl BlockPlace {
+    /// The error with the block's place.
+    #[cold]
+    pub(super) fn error(&self, e: Error) -> Error {
+        match &self.source {
+            Some(source) => source.place_error(e.with("block_offset", self.offset)),
+            None => e,
+        }
+    }
 }
 
 /// A part of the raw block that is read from front to back.
@@ -79,9 +106,41 @@ impl BlockEntries {
     /// Opens a stored block of `entries` entries, whose checksum has been verified.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] or [`ErrorKind::Unsupported`] say what is wrong; the caller adds
-    /// where the block lies.
-    pub(super) fn open(stored: &[u8], entries: u32) -> Result<Self> {
+    /// [`ErrorKind::Corrupt`] or [`ErrorKind::Unsupported`] say what is wrong, and where the
+    /// block lies.
+    pub(super) fn open(stored: &[u8], entries: u32, place: BlockPlace) -> Result<Self> {
+        let mut block = Self {
+            place,
+            entries,
+            raw: Vec::new(),
+            unshuffled: None,
+            flags: 0,
+            schema: 0,
+            width: 0,
+            expiry_base: 0,
+            next: 0,
+            shared: Column::default(),
+            rests: Column::default(),
+            suffixes: Column::default(),
+            ops: Column::default(),
+            schemas: Column::default(),
+            expiries: Column::default(),
+            lengths: Column::default(),
+            values: Column::default(),
+            key: Vec::new(),
+            prefix_bytes: 0,
+            op: Op::Put,
+            value: (0, 0),
+            expires_ms: None,
+            tag: SchemaTag(0),
+        };
+        match block.read_header(stored) {
+            Ok(()) => Ok(block),
+            Err(e) => Err(block.place.error(e)),
+        }
+    }
+
+    fn read_header(&mut self, stored: &[u8]) -> Result<()> {
         let raw = decompress(stored)?;
         let header = raw
             .get(..RAW_HEADER_BYTES)
@@ -99,41 +158,21 @@ impl BlockEntries {
                 ),
             );
         }
-        if field(4) != entries || entries == 0 {
+        if field(4) != self.entries || self.entries == 0 {
             return Err(
                 damaged("a block's number of entries differs from its index")
-                    .expected_got(entries, field(4)),
+                    .expected_got(self.entries, field(4)),
             );
         }
-        let expiry_base = u64::from(field(24)) | u64::from(field(28)) << 32;
-        let mut block = Self {
-            flags,
-            schema,
-            width: field(20) as usize,
-            expiry_base,
-            entries,
-            next: 0,
-            unshuffled: None,
-            shared: Column::default(),
-            rests: Column::default(),
-            suffixes: Column::default(),
-            ops: Column::default(),
-            schemas: Column::default(),
-            expiries: Column::default(),
-            lengths: Column::default(),
-            values: Column::default(),
-            key: Vec::new(),
-            prefix_bytes: 0,
-            op: Op::Put,
-            value: (0, 0),
-            expires_ms: None,
-            tag: SchemaTag(schema),
-            raw: Vec::new(),
-        };
-        block.lay_out(&raw, [field(8), field(12), field(16)])?;
-        block.raw = raw;
-        block.unshuffle();
-        Ok(block)
+        self.flags = flags;
+        self.schema = schema;
+        self.tag = SchemaTag(schema);
+        self.width = field(20) as usize;
+        self.expiry_base = u64::from(field(24)) | u64::from(field(28)) << 32;
+        self.lay_out(&raw, [field(8), field(12), field(16)])?;
+        self.raw = raw;
+        self.unshuffle();
+        Ok(())
     }
 
     /// Finds the columns. Each is bounded by the bytes that are there.
@@ -207,9 +246,15 @@ impl BlockEntries {
     /// Goes to the next entry; `false` at the end.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] if the entry is malformed or out of order.
+    /// [`ErrorKind::Corrupt`] if the entry is malformed or out of order; it names the segment
+    /// and the block.
     #[inline]
     pub(crate) fn advance(&mut self) -> Result<bool> {
+        self.step().map_err(|e| self.place.error(e))
+    }
+
+    #[inline]
+    fn step(&mut self) -> Result<bool> {
         if self.next == self.entries {
             return self.check_end().map(|()| false);
         }
@@ -243,6 +288,11 @@ impl BlockEntries {
         let repeats = shared == self.key.len() && rest == 0 && !is_first;
         self.key.truncate(shared);
         self.key.extend_from_slice(suffix);
+        if is_first && *self.key != *self.place.first_key {
+            return Err(damaged(
+                "a block begins with another key than its index says",
+            ));
+        }
         let Some((_, prefix_bytes)) = decode_entry_key(&self.key) else {
             return Err(damaged("a key is malformed"));
         };
@@ -307,6 +357,15 @@ impl BlockEntries {
         if columns.iter().any(|column| column.at != column.end) {
             return Err(damaged("a column of a block is longer than its entries"));
         }
+        let reaches = |behind: &[u8]| match behind.cmp(&self.key) {
+            Ordering::Less => true,
+            // A prefix delete may stand in one block and the put of its key in the next.
+            Ordering::Equal => self.op != Op::DeletePrefix,
+            Ordering::Greater => false,
+        };
+        if self.place.behind.as_deref().is_some_and(reaches) {
+            return Err(damaged("the keys of a block reach into the next one"));
+        }
         Ok(())
     }
 
@@ -327,7 +386,8 @@ impl BlockEntries {
     /// The next entry; `None` at the end.
     ///
     /// # Errors
-    /// [`ErrorKind::Corrupt`] if the entry is malformed or out of order.
+    /// [`ErrorKind::Corrupt`] if the entry is malformed or out of order; it names the segment
+    /// and the block.
     #[inline]
     pub fn next_entry(&mut self) -> Result<Option<Entry<'_>>> {
         Ok(if self.advance()? {

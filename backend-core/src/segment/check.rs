@@ -183,7 +183,8 @@ impl SegmentCheck {
         least: &[u8],
         filter: &[u8],
     ) -> Checked<()> {
-        let mut entries = block.open(stored).map_err(flaw(FlawKind::Block))?;
+        let opened = block.clone().open(None, stored, None);
+        let mut entries = opened.map_err(flaw(FlawKind::Block))?;
         if *block.first_key < *self.entries.last_key || *block.first_key < *least {
             let e = damaged("a block begins before the end of what comes before it");
             return Err(flaw(FlawKind::Order)(e));

@@ -276,7 +276,7 @@ fn decode_footer(
             .corrupt("the regions do not end at the footer")
             .expected_got(offset, start));
     }
-    Ok(SegmentMeta {
+    let meta = SegmentMeta {
         location: location.clone(),
         bytes: whole.0,
         digest: whole.1,
@@ -288,13 +288,7 @@ fn decode_footer(
         shards,
         expires_ms_min: expires.then_some(expiry),
         regions,
-    })
-}
-
-impl Region {
-    /// One past the end of its filter; `None` if that is beyond all numbers.
-    pub(super) fn end(&self) -> Option<u64> {
-        let bytes = u64::from(self.index_bytes) + u64::from(self.filter_bytes);
-        self.offset.checked_add(bytes)
-    }
+    };
+    meta.check().map_err(|message| fields.corrupt(message))?;
+    Ok(meta)
 }

@@ -161,7 +161,7 @@ impl SegmentLookup {
     async fn open_block(&self, handle: &BlockHandle) -> Result<BlockEntries> {
         let end = handle.offset.saturating_add(u64::from(handle.stored_bytes));
         let stored = self.source.read(handle.offset..end).await?;
-        handle.open(&stored).map_err(|e| self.source.place_error(e))
+        handle.clone().open(Some(&self.source), &stored, None)
     }
 
     /// The blocks that may hold entries which begin with `prefix`, in order.

@@ -53,6 +53,14 @@ pub struct Region {
     pub crc: u32,
 }
 
+impl Region {
+    /// One past the end of its filter; `None` if that is beyond all numbers.
+    pub(super) fn end(&self) -> Option<u64> {
+        let bytes = u64::from(self.index_bytes) + u64::from(self.filter_bytes);
+        self.offset.checked_add(bytes)
+    }
+}
+
 /// A segment, as a manifest describes it: enough to read any range of it without reading more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentMeta {
@@ -85,6 +93,31 @@ impl SegmentMeta {
     /// The number of entries.
     pub fn entries(&self) -> u64 {
         self.puts + self.deletes + self.delete_prefixes
+    }
+
+    /// Facts whose failure would make later arithmetic overflow, a range run backwards, or a key
+    /// be sought in the wrong region; the error says which.
+    pub(crate) fn check(&self) -> std::result::Result<(), &'static str> {
+        let entries = self
+            .puts
+            .checked_add(self.deletes)
+            .and_then(|sum| sum.checked_add(self.delete_prefixes));
+        if entries.is_none() {
+            return Err("a segment has more entries than can be counted");
+        }
+        if self.generations.0 > self.generations.1 || self.shards.0 > self.shards.1 {
+            return Err("a segment's generations or shards run backwards");
+        }
+        let inside = |region: &Region| region.end().is_some_and(|end| end <= self.bytes);
+        if !self.regions.iter().all(inside) {
+            return Err("a region lies outside its segment");
+        }
+        // A prefix delete may be a region of its own, before one that begins with a put of the
+        // same key.
+        if !self.regions.is_sorted_by(|a, b| a.first_key <= b.first_key) {
+            return Err("a segment's regions do not ascend");
+        }
+        Ok(())
     }
 }
 

@@ -1,9 +1,12 @@
 //! How segments are encoded.
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, ErrorKind, Result};
 
 /// How segments are encoded: plain data. Every reader reads what any of these settings wrote.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 #[non_exhaustive]
 pub struct SegmentOptions {
     /// Raw bytes after which a block ends. Default 64 KiB, 1 KiB to 1 MiB.

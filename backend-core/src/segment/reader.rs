@@ -60,18 +60,25 @@ impl SegmentReader {
         let end = region.end().unwrap_or(u64::MAX);
         let bytes = self.source.read(region.offset..end).await?;
         let bad = |e| self.source.place_error(e);
-        let (blocks, filter) = decode_region(region, start, &bytes).map_err(bad)?;
+        let (mut blocks, filter) = decode_region(region, start, &bytes).map_err(bad)?;
         if !may_contain(filter, filter_hash(&wanted[..prefix_bytes])) {
             return Ok(None);
         }
         let behind = blocks.partition_point(|block| *block.first_key <= *wanted);
-        let Some(handle) = behind.checked_sub(1).map(|index| &blocks[index]) else {
+        let next_region = regions.get(index + 1).map(|next| &*next.first_key);
+        let next_key = blocks.get(behind).map(|next| next.first_key.clone());
+        blocks.truncate(behind);
+        let Some(handle) = blocks.pop() else {
             return Ok(None);
         };
         let block_end = handle.offset + u64::from(handle.stored_bytes);
         let stored = self.source.read(handle.offset..block_end).await?;
-        let mut entries = handle.open(&stored).map_err(bad)?;
-        while entries.advance().map_err(bad)? {
+        let mut entries = handle.open(
+            Some(&self.source),
+            &stored,
+            next_key.as_deref().or(next_region),
+        )?;
+        while entries.advance()? {
             let found = entries.current();
             if found.key > &wanted[..] {
                 break;

@@ -8,9 +8,10 @@
 //! The filter follows the index.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::segment::block_entries::BlockEntries;
+use crate::segment::block_entries::{BlockEntries, BlockPlace};
 use crate::segment::key_encoding::ENTRY_KEY_BYTES_MAX;
 use crate::segment::meta::Region;
+use crate::segment::source::SegmentSource;
 use crate::wire::{Reader, Writer};
 
 /// The bytes of a block's place without its key.
@@ -27,14 +28,25 @@ pub(super) struct BlockHandle {
 }
 
 impl BlockHandle {
-    /// Opens the block whose stored bytes are `stored`.
-    pub(super) fn open(&self, stored: &[u8]) -> Result<BlockEntries> {
-        let place = |e: Error| e.with("block_offset", self.offset);
+    /// Opens the block whose stored bytes are `stored`. What is behind it in `source` begins
+    /// with `behind`, if anything is.
+    pub(super) fn open(
+        self,
+        source: Option<&SegmentSource>,
+        stored: &[u8],
+        behind: Option<&[u8]>,
+    ) -> Result<BlockEntries> {
+        let place = BlockPlace {
+            source: source.cloned(),
+            offset: self.offset,
+            first_key: self.first_key,
+            behind: behind.map(Box::from),
+        };
         let got = crc32fast::hash(stored);
         if got != self.crc {
-            return Err(place(checksum("a block's checksum differs", self.crc, got)));
+            return Err(place.error(checksum("a block's checksum differs", self.crc, got)));
         }
-        BlockEntries::open(stored, self.entries).map_err(place)
+        BlockEntries::open(stored, self.entries, place)
     }
 }
 
@@ -93,6 +105,10 @@ pub(super) fn decode_region<'a>(
         return Err(fields
             .corrupt("the blocks of a region do not end at its index")
             .expected_got(region.offset, at));
+    }
+    let keys = std::iter::once(&region.first_key).chain(blocks.iter().map(|b| &b.first_key));
+    if !keys.is_sorted() {
+        return Err(fields.corrupt("the blocks of a region are not in the order of their keys"));
     }
     Ok((blocks, filter))
 }

@@ -81,10 +81,10 @@ impl SegmentStream {
                 let (bytes, start) = &self.bytes;
                 let at = (handle.offset - start) as usize;
                 let stored = &bytes[at..at + handle.stored_bytes as usize];
-                return handle
-                    .open(stored)
-                    .map(Some)
-                    .map_err(|e| self.source.place_error(e));
+                let in_region = self.blocks.last().map(|next| &*next.first_key);
+                let next_region = self.meta.regions.get(self.region);
+                let behind = in_region.or(next_region.map(|next| &*next.first_key));
+                return handle.open(Some(&self.source), stored, behind).map(Some);
             }
             let Some(region) = self.next_region() else {
                 return self.finish().await.map(|()| None);

@@ -141,7 +141,7 @@ impl Collection {
         );
         let below = self.holds.confirmed;
         if !kept.contains_key(&below) {
-            return Err(missing(below.object()));
+            return Err(gone(remote, below).await);
         }
         let record = Condemn {
             job: remote.job.clone(),

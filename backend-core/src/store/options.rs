@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::limits::IO_THREADS_MAX;
 
 /// How patient a [`crate::store::SnapshotStore`] is with its object store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +21,7 @@ pub struct StoreOptions {
     pub backoff_ms_first: u64,
     /// The longest pause between two tries. Default: 2,000.
     pub backoff_ms_max: u64,
-    /// Threads for requests; at least 1. Default: 2.
+    /// Threads for requests; 1 to [`IO_THREADS_MAX`]. Default: 2.
     pub io_threads: usize,
 }
 
@@ -47,12 +48,17 @@ impl StoreOptions {
             ("request_ms_max", self.request_ms_max),
             ("io_threads", self.io_threads as u64),
         ];
-        match settings.into_iter().find(|(_, value)| *value == 0) {
-            Some((name, _)) => {
-                Err(Error::new(ErrorKind::Invalid, "a setting is above 0").with("setting", name))
-            }
-            None => Ok(()),
+        if let Some((name, _)) = settings.into_iter().find(|(_, value)| *value == 0) {
+            return Err(
+                Error::new(ErrorKind::Invalid, "a setting is above 0").with("setting", name)
+            );
         }
+        if self.io_threads > IO_THREADS_MAX {
+            return Err(Error::new(ErrorKind::Invalid, "a setting is out of bounds")
+                .with("setting", "io_threads")
+                .expected_got(format_args!("1 to {IO_THREADS_MAX}"), self.io_threads));
+        }
+        Ok(())
     }
 
     /// The pause after try number `tried`, counted from 1.
@@ -66,5 +72,32 @@ impl StoreOptions {
 
     pub(crate) fn request_time_max(&self) -> Duration {
         Duration::from_millis(self.request_ms_max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_out_of_bounds_are_named() {
+        let refused = |options: StoreOptions| {
+            let e = options.validate().expect_err("it is out of bounds");
+            e.fact("setting").map(str::to_owned)
+        };
+        let defaults = StoreOptions::default();
+        assert!(defaults.validate().is_ok());
+        let tries = StoreOptions {
+            tries_max: 0,
+            ..defaults.clone()
+        };
+        assert_eq!(refused(tries).as_deref(), Some("tries_max"));
+        for io_threads in [0, IO_THREADS_MAX + 1, usize::MAX] {
+            let threads = StoreOptions {
+                io_threads,
+                ..defaults.clone()
+            };
+            assert_eq!(refused(threads).as_deref(), Some("io_threads"));
+        }
     }
 }

@@ -4,13 +4,14 @@ use std::fs;
 use std::path::Path;
 
 /// The layer of each package: it may depend on packages of lower layers only.
-const LAYERS: [(&str, u8); 7] = [
+const LAYERS: [(&str, u8); 8] = [
     ("backend-core", 0),
     ("backend-memory", 1),
     ("conformance-tests", 1),
     ("stateline", 2),
     ("cli", 3),
     ("benches", 3),
+    ("fuzz", 3),
     ("xtask", 3),
 ];
 

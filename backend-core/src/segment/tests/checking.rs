@@ -95,7 +95,7 @@ fn lies_with_right_checksums_are_flaws() {
         (|m| m.expires_ms_min = Some(1), FlawKind::Counts),
         (
             |m| m.regions[1].first_key = Box::new([255; 9]),
-            FlawKind::Order,
+            FlawKind::Index,
         ),
         (|m| m.regions[1].first_key = Box::new([0]), FlawKind::Order),
     ];

@@ -1,5 +1,6 @@
 mod checking;
 mod golden;
+mod hostile;
 mod merging;
 
 use std::sync::Arc;
@@ -271,23 +272,6 @@ fn every_truncation_is_found() {
         let e = SegmentMeta::decode(&segment.meta.location, &cut).expect_err("no tail");
         assert_eq!(e.kind(), ErrorKind::Corrupt, "{len} bytes: {e}");
     }
-}
-
-#[test]
-fn hostile_blocks_are_refused_without_large_allocations() {
-    let segment = write(small(), &with_every_feature());
-    let region = &segment.meta.regions[0];
-    let end = region.end().expect("small") as usize;
-    let piece = &segment.bytes[region.offset as usize..end];
-    let (blocks, _) =
-        region::decode_region(region, footer::HEADER_BYTES as u64, piece).expect("whole");
-    let block = &blocks[0];
-    let stored = &segment.bytes[block.offset as usize..][..block.stored_bytes as usize];
-    let raw_bytes = u32::MAX.to_le_bytes();
-    let hostile = [&stored[..4], &raw_bytes[..], &stored[8..]].concat();
-    let e = BlockEntries::open(&hostile, block.entries).expect_err("4 GiB are not there");
-    assert_eq!(e.kind(), ErrorKind::Corrupt);
-    assert!(e.to_string().contains("larger than it can be"), "{e}");
 }
 
 #[test]
