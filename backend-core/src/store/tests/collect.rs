@@ -93,7 +93,7 @@ fn g10_what_the_chain_still_names_stays_and_the_rest_goes() {
     let storage = Storage::memory();
     let mut leader = claim(&storage, 1);
     let two = extend(&mut leader, &storage, &[]);
-    let three = extend(&mut leader, &storage, &[two.clone()]);
+    let three = extend(&mut leader, &storage, std::slice::from_ref(&two));
     let four = extend(&mut leader, &storage, &[two.clone(), three.clone()]);
     let report = collect(&mut leader, &last(1)).expect("it leads");
     assert_eq!(report.condemned, [at(1, 1), at(1, 2), at(1, 3)]);
@@ -266,7 +266,7 @@ fn g5_g6_of_two_attempts_at_a_segment_the_one_that_is_named_stays() {
     };
     name.unique = UniqueId(77);
     put(&storage, &other);
-    commit_of(&mut leader, &first, &[named.clone()]).expect("it leads");
+    commit_of(&mut leader, &first, std::slice::from_ref(&named)).expect("it leads");
     let report = collect(&mut leader, &last(1)).expect("it leads");
     assert_eq!(report.objects, 1);
     let left = block_on(storage.list(Folder::Segments)).expect("listed");

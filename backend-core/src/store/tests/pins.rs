@@ -167,7 +167,7 @@ fn g8_a_savepoint_that_the_job_went_on_from_stays_while_it_is_named() {
     let mut first = claim(&storage, 1);
     let trigger = first.trigger(SnapshotMode::Savepoint).expect("it leads");
     let own = stored(&storage, &trigger);
-    commit_of(&mut first, &trigger, &[own.clone()]).expect("it leads");
+    commit_of(&mut first, &trigger, std::slice::from_ref(&own)).expect("it leads");
     let mut second = claim(&storage, 2);
     let released = Retention {
         released: [at(1, 2)].into(),
