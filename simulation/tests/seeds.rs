@@ -15,28 +15,54 @@ fn run_one(seed: u64) {
     }
 }
 
-macro_rules! hundreds {
-    ($($name:ident: $from:expr;)*) => {
-        $(
-            #[test]
-            fn $name() {
-                run($from);
-            }
-        )*
-    };
+#[test]
+fn x9_seeds_0() {
+    run(0);
 }
 
-hundreds! {
-    x9_seeds_0: 0;
-    x9_seeds_100: 100;
-    x9_seeds_200: 200;
-    x9_seeds_300: 300;
-    x9_seeds_400: 400;
-    x9_seeds_500: 500;
-    x9_seeds_600: 600;
-    x9_seeds_700: 700;
-    x9_seeds_800: 800;
-    x9_seeds_900: 900;
+#[test]
+fn x9_seeds_100() {
+    run(100);
+}
+
+#[test]
+fn x9_seeds_200() {
+    run(200);
+}
+
+#[test]
+fn x9_seeds_300() {
+    run(300);
+}
+
+#[test]
+fn x9_seeds_400() {
+    run(400);
+}
+
+#[test]
+fn x9_seeds_500() {
+    run(500);
+}
+
+#[test]
+fn x9_seeds_600() {
+    run(600);
+}
+
+#[test]
+fn x9_seeds_700() {
+    run(700);
+}
+
+#[test]
+fn x9_seeds_800() {
+    run(800);
+}
+
+#[test]
+fn x9_seeds_900() {
+    run(900);
 }
 
 /// Two collections of one coordinator: the older one could not list the pins, the newer one ran,

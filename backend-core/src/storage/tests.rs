@@ -83,3 +83,20 @@ fn a_file_is_no_directory_and_a_stranger_is_not_passed_over() {
     let error = block_on(storage.list(Folder::Epochs)).expect_err("a stranger");
     assert_eq!(error.fact("object"), Some("epochs/stray"));
 }
+
+#[test]
+fn f5_an_object_that_is_there_is_never_written_to() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for storage in [
+        Storage::memory(),
+        Storage::local(directory.path()).expect("opened"),
+    ] {
+        block_on(storage.create(&ONE, "first".into())).expect("created");
+        for other in ["", "first and more", "other"] {
+            let again = block_on(storage.create(&ONE, other.into()));
+            assert_eq!(again.expect("answers"), Created::Exists);
+            let stored = block_on(storage.get(&ONE, 99)).expect("answers");
+            assert_eq!(stored.as_deref(), Some(&b"first"[..]));
+        }
+    }
+}

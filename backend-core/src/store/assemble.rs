@@ -179,3 +179,63 @@ fn pack(parts: &mut [ManifestPart], name: PartsName, bytes_max: u64) -> Option<B
     }
     (!packed.is_empty()).then(|| packed.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generation::Generation;
+    use crate::hash::HashId;
+    use crate::ids::{Epoch, SnapshotId, UniqueId};
+    use crate::range::HashRange;
+    use crate::segment::{SegmentRef, Tier};
+
+    fn part(task: u32, bytes: &'static [u8]) -> ManifestPart {
+        let range = HashRange::of_task(task, 3);
+        let meta = SegmentMeta {
+            location: SegmentLocation::Inline(Bytes::from_static(bytes)),
+            bytes: bytes.len() as u64,
+            digest: Digest::of(bytes),
+            puts: 1,
+            deletes: 0,
+            delete_prefixes: 0,
+            shadowed_bytes: 0,
+            generations: (Generation(1), Generation(1)),
+            shards: (0, 0),
+            expires_ms_min: None,
+            regions: Vec::new(),
+        };
+        ManifestPart::keyed(TaskPart {
+            operator: OperatorId::new("count").expect("a name"),
+            task: TaskIndex(task),
+            range,
+            key_codec: crate::descriptor::CodecId::new("utf8"),
+            hash: HashId::XXH3_64,
+            generation_max: Generation(1),
+            states: Vec::new(),
+            segments: vec![SegmentRef {
+                meta: meta.into(),
+                clip: range,
+                tier: Tier::BASE,
+                run: 0,
+            }],
+            engine: Bytes::new(),
+        })
+    }
+
+    #[test]
+    fn parts_beyond_the_limit_are_packed_into_one_object() {
+        let name = PartsName {
+            epoch: Epoch(1),
+            snapshot: SnapshotId(2),
+            unique: UniqueId(3),
+        };
+        let contents: [&'static [u8]; 3] = [b"first", b"second", b"third"];
+        let mut parts: Vec<_> = (0..).zip(contents).map(|(i, c)| part(i, c)).collect();
+        let packed = pack(&mut parts, name, 5).expect("there is no room for all");
+        assert_eq!(packed, "secondthird");
+        let location = |i: usize| parts[i].task.segments[0].meta.location.clone();
+        assert_eq!(location(0), SegmentLocation::Inline("first".into()));
+        assert_eq!(location(1), SegmentLocation::Packed { name, offset: 0 });
+        assert_eq!(location(2), SegmentLocation::Packed { name, offset: 6 });
+    }
+}

@@ -12,7 +12,7 @@ use crate::manifest::{Condemn, Position};
 use crate::names::{Folder, ObjectName};
 use crate::store::collect_report::{CollectOptions, CollectReport};
 use crate::store::load::{Listing, decode, missing};
-use crate::store::pins::Pins;
+use crate::store::pinning::Pins;
 use crate::store::protocol::{
     CollectStep, Collecting, Holds, KeepReason, Others, Retention, Sweep, fenced, retain,
 };

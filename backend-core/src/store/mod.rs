@@ -14,6 +14,7 @@ mod collect_report;
 mod coordinator;
 mod load;
 mod options;
+mod pinning;
 mod pins;
 mod probe;
 pub mod protocol;

@@ -8,6 +8,7 @@ mod faulty;
 mod lead;
 mod pins;
 mod restore;
+mod sweep;
 
 use std::sync::Arc;
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use backend_core::generation::Generation;
 use backend_core::hash::HashId;
 use backend_core::manifest::{
-    Condemn, Manifest, ManifestMeta, ManifestPart, OperatorMeta, Parent, Position, SnapshotKind,
-    StateMeta,
+    Condemn, Manifest, ManifestMeta, ManifestPart, OperatorMeta, Parent, Pin, Position,
+    SavepointClaim, SnapshotKind, StateMeta,
 };
 use backend_core::names::{PartsName, SegmentName};
 use backend_core::segment::{SegmentLocation, SegmentMeta, SegmentRef, Tier};
@@ -39,6 +39,8 @@ pub(super) fn seeds() -> Vec<Seed> {
         record("accepted-claim", CLAIM.to_vec()),
         record("accepted-condemn", CONDEMN.to_vec()),
         record("accepted-condemn-many", condemn()),
+        record("accepted-pin", pin()),
+        record("accepted-savepoint-claim", savepoint_claim()),
         record("refused-flipped", flipped(CLAIM, 20)),
         record("refused-cut", CONDEMN[..CONDEMN.len() - 1].to_vec()),
     ]
@@ -203,4 +205,27 @@ fn condemn() -> Vec<u8> {
         except: BTreeSet::from([position(1, 2), position(2, 9), position(3, 19)]),
     };
     condemn.encode().expect("the seed is valid").to_vec()
+}
+
+fn pin() -> Vec<u8> {
+    let pin = Pin {
+        job: JobId::new("job").expect("short"),
+        position: Position::new(Epoch(3), SnapshotId(20)),
+        unique: UniqueId(5),
+        holder: "reader".to_owned(),
+        created_ms: 1,
+        expires_ms: Some(2),
+    };
+    pin.encode().expect("the seed is valid").to_vec()
+}
+
+fn savepoint_claim() -> Vec<u8> {
+    let claim = SavepointClaim {
+        job: JobId::new("job").expect("short"),
+        position: Position::new(Epoch(3), SnapshotId(20)),
+        unique: UniqueId(5),
+        by: JobId::new("other").expect("short"),
+        created_ms: 1,
+    };
+    claim.encode().expect("the seed is valid").to_vec()
 }

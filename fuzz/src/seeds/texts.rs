@@ -32,6 +32,7 @@ fn names() -> Vec<Seed> {
         ("accepted-segment", ObjectName::Segment(segment)),
         ("accepted-collect", ObjectName::Collect(epoch, u64::MAX)),
         ("accepted-pin", ObjectName::Pin(unique)),
+        ("accepted-claimed", ObjectName::Claimed(epoch, snapshot)),
         ("accepted-probe", ObjectName::Probe(UniqueId(u128::MAX))),
     ];
     let accepted = names.map(|(file, name)| Seed::new(Target::Name, file, name.to_string()));

@@ -35,7 +35,7 @@ fn is_name(text: &str) -> bool {
     };
     let kinds: &[fn(&str) -> bool] = match folder {
         "epochs" => &[is_counted],
-        "snapshots" => &[is_counted, is_counted],
+        "snapshots" | "claimed" => &[is_counted, is_counted],
         "collect" => &[is_counted, is_u64],
         "parts" => &[is_counted, is_counted, is_unique],
         "segments" => &[is_counted, is_counted, is_u32, is_u32, is_unique],
@@ -88,7 +88,7 @@ fn make(input: &mut Cursor<'_>) -> Option<ObjectName> {
     let mut counted = || Some(input.u64()?.min(u64::MAX - 1));
     let (epoch, snapshot) = (Epoch(counted()?), SnapshotId(counted()?));
     let unique = UniqueId(input.u128()?);
-    Some(match kind % 7 {
+    Some(match kind % 8 {
         0 => ObjectName::Epoch(epoch),
         1 => ObjectName::Manifest(epoch, snapshot),
         2 => ObjectName::Parts(PartsName {
@@ -105,6 +105,7 @@ fn make(input: &mut Cursor<'_>) -> Option<ObjectName> {
         }),
         4 => ObjectName::Collect(epoch, snapshot.0),
         5 => ObjectName::Pin(unique),
+        6 => ObjectName::Claimed(epoch, snapshot),
         _ => ObjectName::Probe(unique),
     })
 }

@@ -1,8 +1,8 @@
-//! Claims and condemn records: decoded, they encode to the same bytes.
+//! Claims, condemn records and pins: decoded, they encode to the same bytes.
 
-use backend_core::manifest::{Claim, Condemn};
+use backend_core::manifest::{Claim, Condemn, Pin, SavepointClaim};
 use backend_core::names::ObjectName;
-use backend_core::{Epoch, ErrorKind, JobId, Position, SnapshotId};
+use backend_core::{Epoch, ErrorKind, JobId, Position, SnapshotId, UniqueId};
 
 use crate::cursor::Cursor;
 use crate::memory::bounded;
@@ -16,7 +16,8 @@ pub(super) fn check(bytes: &[u8]) -> bool {
     let owner = owner(bytes);
     let (job, epoch, index) = owner.unwrap_or_else(|| (job("job"), Epoch(1), 0));
     let is_claim = check_claim(&job, epoch, bytes);
-    is_claim | check_condemn(&job, epoch, index, bytes)
+    let is_condemn = check_condemn(&job, epoch, index, bytes);
+    is_claim | is_condemn | check_pin(&job, bytes) | check_taken(&job, epoch, index, bytes)
 }
 
 fn job(name: &str) -> JobId {
@@ -62,6 +63,49 @@ fn check_condemn(job: &JobId, epoch: Epoch, index: u64, bytes: &[u8]) -> bool {
             let first = Position::new(Epoch(0), SnapshotId(0));
             let spared = condemn.except.contains(&first) || condemn.below == first;
             assert_eq!(condemn.condemns(first), !spared);
+            true
+        }
+        Err(e) => {
+            check_refusal(&e);
+            false
+        }
+    }
+}
+
+fn check_pin(job: &JobId, bytes: &[u8]) -> bool {
+    let object = ObjectName::Pin(pinned(bytes).unwrap_or(UniqueId(0)));
+    let bytes_max = BYTES_PER_BYTE * bytes.len();
+    match bounded("a pin", bytes_max, || Pin::decode(object, job, bytes)) {
+        Ok(pin) => {
+            assert_eq!(pin.encode().expect("encodes again"), bytes);
+            let end = pin.expires_ms.unwrap_or(u64::MAX);
+            assert_eq!(pin.holds_at(end), pin.expires_ms.is_none());
+            true
+        }
+        Err(e) => {
+            check_refusal(&e);
+            false
+        }
+    }
+}
+
+/// The name of the pin, as far as the bytes say.
+fn pinned(bytes: &[u8]) -> Option<UniqueId> {
+    let mut fields = Cursor::new(bytes);
+    fields.take(HEAD_BYTES)?;
+    fields.blob()?;
+    let (_epoch, _id) = (fields.u64()?, fields.u64()?);
+    fields.u128().map(UniqueId)
+}
+
+/// A savepoint's claim begins as a condemn record does, with a position instead of a number.
+fn check_taken(job: &JobId, epoch: Epoch, id: u64, bytes: &[u8]) -> bool {
+    let object = ObjectName::Claimed(epoch, SnapshotId(id));
+    let bytes_max = BYTES_PER_BYTE * bytes.len();
+    let decode = || SavepointClaim::decode(object, job, bytes);
+    match bounded("a savepoint's claim", bytes_max, decode) {
+        Ok(claim) => {
+            assert_eq!(claim.encode().expect("encodes again"), bytes);
             true
         }
         Err(e) => {

@@ -4,11 +4,12 @@ use std::fs;
 use std::path::Path;
 
 /// The layer of each package: it may depend on packages of lower layers only.
-const LAYERS: [(&str, u8); 8] = [
+const LAYERS: [(&str, u8); 9] = [
     ("backend-core", 0),
     ("backend-memory", 1),
     ("conformance-tests", 1),
     ("stateline", 2),
+    ("simulation", 3),
     ("cli", 3),
     ("benches", 3),
     ("fuzz", 3),

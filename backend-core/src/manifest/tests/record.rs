@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::error::ErrorKind;
 use crate::ids::{Epoch, JobId, SnapshotId, UniqueId};
-use crate::manifest::{Claim, Condemn, Position};
+use crate::manifest::{Claim, Condemn, Pin, Position, SavepointClaim};
 use crate::names::ObjectName;
 
 const CONDEMN: &[u8] = include_bytes!("../../../tests/golden/condemn-v1.bin");
@@ -93,4 +93,51 @@ fn the_golden_records_are_read() {
     assert_eq!(read.expect("valid"), claim());
     let read = Condemn::decode(ObjectName::Collect(Epoch(3), 2), &job, CONDEMN);
     assert_eq!(read.expect("valid"), condemn());
+}
+
+#[test]
+fn pins_and_claims_of_savepoints_survive_a_round_trip_and_no_damage() {
+    let job = JobId::new("words").expect("valid");
+    let position = Position::new(Epoch(3), SnapshotId(4));
+    let pin = Pin {
+        job: job.clone(),
+        position,
+        unique: UniqueId(6),
+        holder: "a reader".to_owned(),
+        created_ms: 1,
+        expires_ms: Some(2),
+    };
+    assert_eq!((pin.holds_at(1), pin.holds_at(2)), (true, false));
+    let name = ObjectName::Pin(UniqueId(6));
+    let bytes = pin.encode().expect("valid");
+    assert_eq!(Pin::decode(name, &job, &bytes).expect("valid"), pin);
+    let claim = SavepointClaim {
+        job: job.clone(),
+        position,
+        unique: UniqueId(7),
+        by: JobId::new("letters").expect("valid"),
+        created_ms: 9,
+    };
+    let claimed = ObjectName::Claimed(Epoch(3), SnapshotId(4));
+    let claim_bytes = claim.encode().expect("valid");
+    let read = SavepointClaim::decode(claimed, &job, &claim_bytes);
+    assert_eq!(read.expect("valid"), claim);
+    for at in 0..bytes.len() {
+        let mut bad = bytes.to_vec();
+        bad[at] ^= 1;
+        let error = Pin::decode(name, &job, &bad).expect_err("a flipped bit");
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert!(
+            Pin::decode(name, &job, &bytes[..at]).is_err(),
+            "cut at {at}"
+        );
+    }
+    let other = ObjectName::Pin(UniqueId(8));
+    let moved = Pin::decode(other, &job, &bytes).expect_err("another name");
+    assert_eq!(moved.kind(), ErrorKind::Mismatch);
+    let foreign = SavepointClaim::decode(claimed, &claim.by, &claim_bytes);
+    assert_eq!(
+        foreign.expect_err("another job").kind(),
+        ErrorKind::Mismatch
+    );
 }

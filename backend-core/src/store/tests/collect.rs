@@ -1,14 +1,13 @@
-//! Collections: what goes, what stays, and what stops them.
+//! Collections: what goes, and what stays.
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::NonZeroU32;
 
-use super::faulty::{Fault, Faulty};
 use super::*;
 use crate::manifest::Position;
-use crate::names::{Folder, ObjectName};
+use crate::names::{Folder, ObjectName, PartsName};
 use crate::store::{CollectOptions, CollectReport, KeepReason, Retention};
 
-fn last(n: u32) -> Retention {
+pub(super) fn last(n: u32) -> Retention {
     Retention::last(NonZeroU32::new(n).expect("above 0"))
 }
 
@@ -84,12 +83,12 @@ pub(super) fn segments(storage: &Storage) -> Vec<u64> {
     listed.iter().map(|o| id(o.name)).collect()
 }
 
-fn at(epoch: u64, id: u64) -> Position {
+pub(super) fn at(epoch: u64, id: u64) -> Position {
     Position::new(Epoch(epoch), SnapshotId(id))
 }
 
 #[test]
-fn g10_what_the_chain_still_names_stays_and_the_rest_goes() {
+fn g1_g3_g10_what_the_chain_names_stays_and_the_rest_goes() {
     let storage = Storage::memory();
     let mut leader = claim(&storage, 1);
     let two = extend(&mut leader, &storage, &[]);
@@ -274,190 +273,34 @@ fn g5_g6_of_two_attempts_at_a_segment_the_one_that_is_named_stays() {
 }
 
 #[test]
-fn orphans_of_crashed_and_fenced_writers_are_swept() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let storage = Storage::local(directory.path()).expect("created");
-    let mut first = claim(&storage, 1);
-    let two = extend(&mut first, &storage, &[]);
-    let crashed = trigger(&mut first);
-    stored(&storage, &crashed);
-    let staged = segment(1, 3, 7, HashRange::ALL).meta.location.object();
-    let staged = staged.expect("an object").to_string() + "#4";
-    std::fs::write(directory.path().join(staged), "half").expect("written");
-
-    let mut second = claim(&storage, 2);
-    let zombie = trigger(&mut first);
-    let report = collect(&mut second, &last(1)).expect("it leads");
-    assert_eq!(
-        (report.objects, report.bytes > 4),
-        (2, true),
-        "the orphan and the half one"
-    );
-    assert_eq!(segments(&storage), [2]);
-    assert_eq!(
-        std::fs::read_dir(directory.path().join("segments"))
-            .expect("there")
-            .count(),
-        1
-    );
-
-    // A zombie writes on, is refused, and its segment goes, too.
-    let late = stored(&storage, &zombie);
-    let refused = commit_of(&mut first, &zombie, &[two.clone(), late]);
-    assert_eq!(kind(refused), ErrorKind::Fenced);
-    extend(&mut second, &storage, &[two]);
-    collect(&mut second, &last(1)).expect("it leads");
-    assert_eq!(segments(&storage), [2, 4]);
-    assert_eq!(
-        manifests(&storage),
-        [4],
-        "the zombie's manifest is condemned by rule"
-    );
-}
-
-#[test]
-fn g12_a_fenced_coordinator_deletes_nothing() {
-    let storage = Storage::memory();
-    let mut first = claim(&storage, 1);
-    extend(&mut first, &storage, &[]);
-    extend(&mut first, &storage, &[]);
-    let mut woken = first
-        .collection(&last(1), CollectOptions::default())
-        .expect("it leads");
-    let second = claim(&storage, 2);
-    let error = block_on(woken.run()).expect_err("it was overtaken");
-    assert_eq!(
-        (error.kind(), error.fact("fenced_by")),
-        (ErrorKind::Fenced, Some("2"))
-    );
-    assert_eq!(
-        (manifests(&storage), segments(&storage)),
-        (vec![1, 2, 3, 4], vec![2, 3])
-    );
-    // Its record is there, and takes nothing from its successor.
-    let third = claim(&storage, 3);
-    let parent = third.adopted().manifest().meta.parent.expect("it has one");
-    assert_eq!(parent.position, second.adopted().position());
-}
-
-#[test]
-fn a_zombie_that_wakes_after_a_collection_confirms_nothing() {
-    let faulty = Faulty::new();
-    let storage = Storage::new(faulty.clone(), "jobs/words");
-    let mut first = claim_hasty(&storage, 1);
-    let two = extend(&mut first, &storage, &[]);
-    let late = trigger(&mut first);
-    faulty.plan(Fault::PutStall, "snapshots/", 3);
-    let put = commit_of(&mut first, &late, &[two.clone(), stored(&storage, &late)]);
-    assert_eq!(kind(put), ErrorKind::InDoubt);
-    let doubtful = first.collection(&last(1), CollectOptions::default());
-    assert_eq!(
-        kind(doubtful),
-        ErrorKind::InDoubt,
-        "nothing is collected while in doubt"
-    );
-
-    let mut second = claim(&storage, 2);
-    let four = extend(&mut second, &storage, &[two]);
-    extend(&mut second, &storage, &[four]);
-    collect(&mut second, &last(1)).expect("it leads");
-    block_on(faulty.land());
-    assert_eq!(manifests(&storage), [3, 5], "the late one has landed");
-    assert_eq!(kind(commit_of(&mut first, &late, &[])), ErrorKind::Fenced);
-    let third = claim(&storage, 3);
-    let parent = third.adopted().manifest().meta.parent.expect("it has one");
-    assert_eq!(parent.position, at(2, 5));
-}
-
-#[test]
-fn a_dry_run_says_what_a_run_does_and_changes_nothing() {
+fn f2_an_object_of_many_tasks_stays_while_one_of_them_names_it() {
     let storage = Storage::memory();
     let mut leader = claim(&storage, 1);
-    extend(&mut leader, &storage, &[]);
-    extend(&mut leader, &storage, &[]);
-    let (puts, deletes) = (storage.requests().puts, storage.requests().deletes);
-    let plan = leader.collection(&last(1), CollectOptions::default());
-    let planned = block_on(plan.expect("it leads").dry_run()).expect("readable");
-    let requests = storage.requests();
-    assert_eq!((requests.puts, requests.deletes), (puts, deletes));
-    let offline = block_on(open(&storage, 2).plan_collection(&last(1))).expect("readable");
-    assert_eq!(offline.as_ref(), Some(&planned));
-    let said = planned.to_string();
-    assert!(
-        said.contains("would delete 2 manifests and 1 objects"),
-        "{said}"
-    );
-    let done = collect(&mut leader, &last(1)).expect("it leads");
-    assert_eq!(
-        CollectReport {
-            is_dry: true,
-            ..done
-        },
-        planned
-    );
-}
-
-#[test]
-fn a_collection_that_is_limited_or_fails_is_ended_by_the_next() {
-    let faulty = Faulty::new();
-    let storage = Storage::new(faulty.clone(), "job");
-    let mut leader = claim_hasty(&storage, 1);
-    for _ in 0..6 {
-        extend(&mut leader, &storage, &[]);
-    }
-    let options = CollectOptions {
-        batch: NonZeroUsize::new(2).expect("above 0"),
-        deletes_per_s: NonZeroU32::new(1_000),
-        deletes_max: Some(3),
+    let first = trigger(&mut leader);
+    let name = PartsName {
+        epoch: Epoch(1),
+        snapshot: first.id,
+        unique: UniqueId(8),
     };
-    let mut limited = leader.collection(&last(1), options).expect("it leads");
-    let report = block_on(limited.run()).expect("it leads");
-    assert_eq!(
-        (report.manifests, report.objects, report.is_complete),
-        (3, 0, false)
-    );
-    assert_eq!(manifests(&storage).len(), 4);
-    for (fault, folder) in [
-        (Fault::List, "snapshots"),
-        (Fault::Read, "snapshots/"),
-        (Fault::List, "collect"),
-        (Fault::Read, "collect/"),
-        (Fault::List, "pins"),
-        (Fault::Read, "epochs/"),
-        (Fault::Delete, ""),
-        (Fault::List, "segments"),
-    ] {
-        // A read that fails is followed by a look, which fails, too.
-        faulty.plan(fault, folder, 6);
-        let outcome = collect(&mut leader, &last(1)).map_err(|e| e.kind());
-        assert!(
-            matches!(outcome, Err(ErrorKind::Transient | ErrorKind::InDoubt)),
-            "{fault:?} in {folder}: {outcome:?}"
-        );
-        faulty.forget();
-    }
-    collect(&mut leader, &last(1)).expect("it leads");
-    assert_eq!(
-        (manifests(&storage), segments(&storage)),
-        (vec![7], vec![7])
-    );
-}
-
-#[test]
-fn a_collection_fails_closed_where_it_cannot_read() {
-    let storage = Storage::memory();
-    let mut leader = claim(&storage, 1);
-    let two = extend(&mut leader, &storage, &[]);
-    extend(&mut leader, &storage, &[two]);
-    let bad = ObjectName::Pin(UniqueId(5));
-    block_on(storage.create(&bad, Bytes::from_static(b"no pin"))).expect("created");
-    assert_eq!(kind(collect(&mut leader, &last(1))), ErrorKind::Corrupt);
-    block_on(storage.delete(&bad)).expect("deleted");
-    assert_eq!(manifests(&storage), [1, 2, 3]);
-    block_on(storage.delete(&at(1, 3).object())).expect("deleted");
-    let error = collect(&mut leader, &last(1)).expect_err("the last snapshot is gone");
-    assert_eq!(
-        (error.kind(), manifests(&storage)),
-        (ErrorKind::NotFound, vec![1, 2])
-    );
+    let object = ObjectName::Parts(name);
+    block_on(storage.create(&object, Bytes::from(vec![7; 2_000]))).expect("created");
+    let packed = |offset, task| {
+        let mut segment = segment(1, 2, task, HashRange::of_task(task, 2));
+        Arc::make_mut(&mut segment.meta).location = SegmentLocation::Packed { name, offset };
+        segment
+    };
+    let mut commit_all = |trigger: &Trigger, segments: [Vec<SegmentRef>; 2]| {
+        let parts = segments.into_iter().zip(0..);
+        let acks = parts.map(|(segments, task)| ack(trigger, part("count", task, 2, segments)));
+        block_on(leader.commit(trigger.id, acks.collect(), Bytes::new())).expect("it leads");
+        collect(&mut leader, &last(1)).expect("it leads");
+        let left = block_on(storage.size(&object)).expect("answers").is_some();
+        (left, super::trigger(&mut leader))
+    };
+    let (is_left, second) = commit_all(&first, [vec![packed(0, 0)], vec![packed(1_000, 1)]]);
+    assert!(is_left);
+    let (is_left, third) = commit_all(&second, [vec![], vec![packed(1_000, 1)]]);
+    assert!(is_left, "one task still names it");
+    let (is_left, _) = commit_all(&third, [vec![], vec![]]);
+    assert!(!is_left);
 }

@@ -163,3 +163,20 @@ fn one_commit_costs_one_put_and_one_look() {
     assert_eq!(after.gets - before.gets, 1);
     assert_eq!(after.lists, before.lists);
 }
+
+#[test]
+fn c1_a_snapshot_is_confirmed_once_when_all_have_acknowledged() {
+    let storage = Storage::memory();
+    let mut coordinator = claim(&storage, 1);
+    let one = trigger(&mut coordinator);
+    let some = acks(&one, 2)[..1].to_vec();
+    let partly = block_on(coordinator.commit(one.id, some, Bytes::new()));
+    assert_eq!(kind(partly), ErrorKind::Invalid);
+    assert_eq!(coordinator.confirmed().id(), SnapshotId(1), "nothing is");
+    let permit = commit(&mut coordinator, &one, "").expect("all have").permit;
+    assert_eq!(permit.position().id, one.id);
+    let again = commit(&mut coordinator, &one, "");
+    assert_eq!(kind(again), ErrorKind::Invalid, "one permit a snapshot");
+    let two = snapshot(&mut coordinator, "").expect("it leads").snapshot;
+    assert_eq!(coordinator.confirmed().digest(), two.digest());
+}

@@ -1,14 +1,10 @@
 //! Pins, savepoints that change hands, and going on from an older snapshot.
 
-use super::collect::{collect, commit_of, extend, manifests, segments, stored};
+use super::collect::{at, collect, commit_of, extend, manifests, segments, stored};
 use super::*;
-use crate::manifest::{Condemn, Pin, Position};
+use crate::manifest::{Condemn, Pin};
 use crate::names::{Folder, ObjectName};
 use crate::store::Retention;
-
-fn at(epoch: u64, id: u64) -> Position {
-    Position::new(Epoch(epoch), SnapshotId(id))
-}
 
 #[test]
 fn a_pinned_snapshot_stays_until_it_is_released() {
