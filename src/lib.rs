@@ -51,18 +51,19 @@
 //! parallelism was.
 
 pub use backend_core::{
-    Attempt, ByteSink, Codec, CodecId, CommitPermit, Confirmed, Coordinator, Digest, EditAction,
-    EntryBatch, Epoch, Error, ErrorKind, Fetch, Generation, HashId, HashRange, JobId, KeyBatch,
-    KeyCodec, KeyCursor, KeyEncoder, KeyHasher, KeyStream, KeyedStore, ListCursor, ListState,
-    Manifest, MapCursor, MapState, Native, OperatorId, PendingSnapshot, Position, Postcard,
-    Pressure, Result, SchemaVersion, Snapshot, SnapshotId, SnapshotKind, SnapshotMode,
-    SnapshotStats, SnapshotStore, SnapshotSummary, StateBackend, StateDescriptor, StateId,
-    StateKey, StateKind, StateOptions, StateUid, StateView, StoreOptions, SubKeyRange, TaskIndex,
-    TaskPart, TaskRestore, TaskScope, TaskSnapshot, TimeToLive, Trigger, UniqueId, ValueBatch,
-    ValueEdit, ValueRef, ValueState, owner_of,
+    Aggregate, AggregatingState, Attempt, ByteSink, Codec, CodecId, CommitPermit, Confirmed,
+    Coordinator, Digest, EditAction, EntryBatch, Epoch, Error, ErrorKind, Fetch, Generation,
+    HashId, HashRange, JobId, KeyBatch, KeyCodec, KeyCursor, KeyEncoder, KeyHasher, KeyStream,
+    KeyedStore, ListCursor, ListState, Manifest, MapCursor, MapState, Native, OperatorId,
+    PendingSnapshot, Position, Postcard, Pressure, ReducingState, Result, SchemaVersion, Snapshot,
+    SnapshotId, SnapshotKind, SnapshotMode, SnapshotStats, SnapshotStore, SnapshotSummary,
+    StateBackend, StateDescriptor, StateId, StateKey, StateKind, StateOptions, StateUid, StateView,
+    StoreOptions, SubKeyRange, TaskIndex, TaskPart, TaskRestore, TaskScope, TaskSnapshot,
+    TimeToLive, Trigger, UniqueId, ValueBatch, ValueEdit, ValueRef, ValueState, owner_of,
 };
 pub use backend_core::{
-    clock, codec, contract, descriptor, handle, limits, manifest, names, segment, storage, store,
+    clock, codec, contract, descriptor, handle, inspect, limits, manifest, names, segment, storage,
+    store,
 };
 #[cfg(feature = "memory")]
 pub use backend_memory as memory;

@@ -73,7 +73,10 @@ impl<'a, T> Fetch<'a, T> {
     }
 }
 
-impl<T: Unpin> Future for Fetch<'_, T> {
+// The answer is moved out, never pinned.
+impl<T> Unpin for Fetch<'_, T> {}
+
+impl<T> Future for Fetch<'_, T> {
     type Output = Result<T>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {

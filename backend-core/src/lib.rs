@@ -42,7 +42,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use fetch::Fetch;
 pub use generation::{Generation, WriteContext};
 pub use handle::{
-    KeyEncoder, KeyStream, ListCursor, ListState, MapCursor, MapState, StateOptions, ValueState,
+    Aggregate, AggregatingState, KeyEncoder, KeyStream, ListCursor, ListState, MapCursor, MapState,
+    ReducingState, StateOptions, ValueState,
 };
 pub use hash::{HashId, KeyHasher};
 pub use ids::{Attempt, Digest, Epoch, JobId, OperatorId, SnapshotId, TaskIndex, UniqueId};

@@ -56,6 +56,14 @@ macro_rules! conformance {
                 p27_keys_with_a_common_prefix_stay_apart,
                 x11_a_map_of_a_million_entries,
             }
+            merging {
+                p17_lists_of_namespaces_are_merged,
+                p17_maps_of_namespaces_are_merged,
+                p18_a_reduced_value_is_folded_in_order,
+                p19_reduced_values_of_namespaces_are_merged,
+                p20_accumulators_are_kept_apart,
+                p21_accumulators_of_namespaces_are_merged,
+            }
             keys {
                 p28_a_namespace_lists_its_own_keys,
                 p29_a_key_with_many_entries_is_listed_once,

@@ -12,6 +12,7 @@ use crate::fetch::Fetch;
 use crate::handle::base::impl_handle;
 use crate::handle::cursor::{EntryCursor, is_empty};
 use crate::handle::options::StateOptions;
+use crate::handle::sources::distinct_sources;
 use crate::handle::start::start;
 use crate::handle::types::Types;
 use crate::hash::KeyHasher;
@@ -143,6 +144,43 @@ impl<T, C: Codec<T>> ListState<T, C> {
         is_empty(store, self.state, key)
     }
 
+    /// Appends the lists of `sources` to that of `target`, in this order, and removes them:
+    /// `target` and `sources` are namespaces of one key, for example of session windows that have
+    /// met. One that stands twice, or is the target, counts once. The sources' elements are held
+    /// in memory meanwhile. Dropped before it is ready, it has changed nothing.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] if a source is of another key; those of the store: if one fails to
+    /// be read, everything is as it was.
+    pub fn merge<'a>(
+        &self,
+        store: &'a mut dyn KeyedStore,
+        target: &'a StateKey,
+        sources: &'a [StateKey],
+    ) -> Fetch<'a, Pressure> {
+        let state = self.state;
+        start(async move {
+            let sources = distinct_sources(target, sources)?;
+            let mut packed = Packed::default();
+            for source in &sources {
+                let mut entries = EntryCursor::new(&mut *store, state, source, SubKeyRange::ALL);
+                while entries.step().await? {
+                    packed.push(entries.entry().1);
+                }
+            }
+            let mut pressure = Pressure::None;
+            for element in packed.iter() {
+                pressure = pressure.max(store.list_append(state, target, element)?);
+            }
+            if !packed.ends.is_empty() {
+                for source in sources {
+                    pressure = pressure.max(store.clear(state, source)?);
+                }
+            }
+            Ok(pressure)
+        })
+    }
+
     /// Removes the list of `key`.
     ///
     /// # Errors
@@ -187,6 +225,7 @@ impl<T, C> fmt::Debug for ListCursor<'_, T, C> {
 }
 
 /// Encoded elements, one behind the other, all of them fit to be written.
+#[derive(Default)]
 struct Packed {
     bytes: Vec<u8>,
     ends: Vec<usize>,
@@ -207,6 +246,11 @@ impl Packed {
             ends.push(bytes.len());
         }
         Ok(Self { bytes, ends })
+    }
+
+    fn push(&mut self, element: &[u8]) {
+        self.bytes.extend_from_slice(element);
+        self.ends.push(self.bytes.len());
     }
 
     fn iter(&self) -> impl Iterator<Item = &[u8]> {

@@ -1,6 +1,7 @@
 //! Typed state over the bytes of a [`crate::KeyedStore`].
 //!
-//! A handle is a small `Copy` id with types: [`ValueState`], [`ListState`], [`MapState`]. It is
+//! A handle is a small `Copy` id with types: [`ValueState`], [`ListState`], [`MapState`]; with a
+//! function, [`ReducingState`] and [`AggregatingState`]. It is
 //! registered once per store, and its operations take the store and a [`crate::StateKey`], which
 //! is encoded and hashed once per record and used for every state:
 //!
@@ -23,6 +24,7 @@
 //! [`crate::Fetch::wait`]. What is at hand is answered at once; dropping a fetch that is not
 //! ready changes nothing. All of them are `Send` where the types are.
 
+mod aggregating;
 mod base;
 mod cursor;
 mod key;
@@ -30,17 +32,22 @@ mod key_stream;
 mod list;
 mod map;
 mod map_cursor;
+mod map_merge;
 mod options;
+mod reducing;
+mod sources;
 mod start;
 mod types;
 mod value;
 
+pub use aggregating::{Aggregate, AggregatingState};
 pub use key::KeyEncoder;
 pub use key_stream::KeyStream;
 pub use list::{ListCursor, ListState};
 pub use map::MapState;
 pub use map_cursor::MapCursor;
 pub use options::StateOptions;
+pub use reducing::ReducingState;
 pub use value::ValueState;
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ pub mod keys;
 pub mod limits;
 pub mod lists;
 pub mod maps;
+pub mod merging;
 pub mod model;
 pub mod orders;
 pub mod rescale;
