@@ -1,25 +1,15 @@
 //! `stateline ls`: the snapshots of a job.
 
-use std::path::Path;
-
 use futures::executor::block_on;
-use stateline::prelude::*;
-use stateline::{Error, ErrorKind, Result};
+use stateline::Result;
 
+use crate::job::JobArguments;
 use crate::print;
 use crate::size::Size;
 
-/// Prints a line for each snapshot of `job` in `dir`, newest last.
-pub(crate) fn run(dir: &Path, job: &str) -> Result<()> {
-    if !dir.is_dir() {
-        return Err(
-            Error::new(ErrorKind::NotFound, "there is no such directory")
-                .with("dir", dir.display()),
-        );
-    }
-    let storage = Storage::local(dir)?;
-    let environment = SystemEnvironment::shared();
-    let store = block_on(SnapshotStore::open(storage, JobId::new(job)?, environment))?;
+/// Prints a line for each snapshot of the job, newest last.
+pub(crate) fn run(job: &JobArguments) -> Result<()> {
+    let store = job.open()?;
     let summaries = block_on(store.list())?;
     print::line(format_args!(
         "{:>6} {:>9} {:>6} {:>9} {:>12}  identity",

@@ -16,7 +16,7 @@ use crate::store::collect_report::CollectOptions;
 use crate::store::protocol::{
     Adopt, BaseChoice, CommitStep, Committing, Ledger, Pending, Retention, choose_base, fenced,
 };
-use crate::store::publish::{claim_epoch, publish, store_parts};
+use crate::store::publish::{publish, store_parts};
 use crate::store::remote::Remote;
 use crate::store::snapshot::Snapshot;
 
@@ -84,12 +84,6 @@ impl CommitPermit {
 }
 
 impl Coordinator {
-    /// Claims the next epoch and adopts a snapshot.
-    pub(super) async fn claim(remote: Remote, adopt: Adopt) -> Result<Self> {
-        let epoch = claim_epoch(&remote).await?;
-        Self::adopt(remote, epoch, adopt).await
-    }
-
     /// Adopts a snapshot for `epoch`, which was claimed.
     pub(super) async fn adopt(remote: Remote, epoch: Epoch, adopt: Adopt) -> Result<Self> {
         let listing = remote.listing().await?;

@@ -65,6 +65,7 @@ impl SnapshotStore {
         holder: &str,
         lease_ms: Option<u64>,
     ) -> Result<Pinned> {
+        self.check_probed().await?;
         let remote = self.remote();
         let pin = pin(remote, position, holder, lease_ms).await?;
         match remote.load(position).await {

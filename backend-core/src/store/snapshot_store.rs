@@ -46,6 +46,8 @@ use crate::store::summary::SnapshotSummary;
 #[derive(Clone, Debug)]
 pub struct SnapshotStore {
     remote: Remote,
+    /// Whether the store is known to do what claims and pins rest on.
+    is_probed: bool,
 }
 
 impl SnapshotStore {
@@ -71,8 +73,25 @@ impl SnapshotStore {
         options: StoreOptions,
     ) -> Result<Self> {
         let remote = Remote::new(storage, job, env, options, None)?;
-        probe(&remote).await?;
-        Ok(Self { remote })
+        Self {
+            remote,
+            is_probed: false,
+        }
+        .probed()
+        .await
+    }
+
+    /// The snapshots of `job` in `storage`, for whoever only reads: the store is not tried out,
+    /// so nothing is written, until something is to be.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Transient`] if the operating system gives no threads.
+    pub fn open_to_read(storage: Storage, job: JobId, env: SharedEnvironment) -> Result<Self> {
+        let remote = Remote::new(storage, job, env, StoreOptions::default(), None)?;
+        Ok(Self {
+            remote,
+            is_probed: false,
+        })
     }
 
     /// [`SnapshotStore::open_with`] on a runtime that is there already, instead of threads of
@@ -88,8 +107,27 @@ impl SnapshotStore {
         options: StoreOptions,
     ) -> Result<Self> {
         let remote = Remote::new(storage, job, env, options, Some(runtime))?;
-        probe(&remote).await?;
-        Ok(Self { remote })
+        Self {
+            remote,
+            is_probed: false,
+        }
+        .probed()
+        .await
+    }
+
+    /// This store, once it has been tried out.
+    async fn probed(mut self) -> Result<Self> {
+        self.check_probed().await?;
+        self.is_probed = true;
+        Ok(self)
+    }
+
+    /// Tries the store out unless that was done when it was opened.
+    pub(super) async fn check_probed(&self) -> Result<()> {
+        if self.is_probed {
+            return Ok(());
+        }
+        probe(&self.remote).await
     }
 
     /// The job.
@@ -104,6 +142,7 @@ impl SnapshotStore {
 
     /// Claims the next epoch, and adopts nothing yet.
     pub(crate) async fn claim_epoch(&self) -> Result<Epoch> {
+        self.check_probed().await?;
         claim_epoch(&self.remote).await
     }
 
@@ -175,7 +214,8 @@ impl SnapshotStore {
     /// [`crate::ErrorKind::InDoubt`] if the store gives no clear answer;
     /// those of [`SnapshotStore::load`] if the newest snapshot cannot be read.
     pub async fn claim(&self) -> Result<Coordinator> {
-        Coordinator::claim(self.remote.clone(), Adopt::Newest).await
+        let epoch = self.claim_epoch().await?;
+        self.adopt(epoch, Adopt::Newest).await
     }
 
     /// [`SnapshotStore::claim`], but adopts the snapshot at `position`, by an operator's wish.
@@ -186,7 +226,8 @@ impl SnapshotStore {
     /// Those of [`SnapshotStore::claim`]; [`crate::ErrorKind::NotFound`] if the snapshot is
     /// condemned or not there. The epoch is claimed then, and nothing was adopted.
     pub async fn claim_at(&self, position: Position) -> Result<Coordinator> {
-        Coordinator::claim(self.remote.clone(), Adopt::At(position)).await
+        let epoch = self.claim_epoch().await?;
+        self.adopt(epoch, Adopt::At(position)).await
     }
 
     /// What a collection under `retention` would delete now, if no snapshot is pending. It
