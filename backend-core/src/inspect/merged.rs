@@ -28,6 +28,8 @@ pub(super) struct Merged {
     hides_below: usize,
     /// Entries that were seen, those that are hidden and the deletes as well.
     seen: u64,
+    /// The bytes of their keys and values.
+    seen_bytes: u64,
 }
 
 impl Merged {
@@ -56,6 +58,7 @@ impl Merged {
             prefix: Vec::new(),
             hides_below: 0,
             seen: 0,
+            seen_bytes: 0,
         }
     }
 
@@ -118,6 +121,11 @@ impl Merged {
         self.seen
     }
 
+    /// The bytes of the keys and values of those entries.
+    pub(super) fn seen_bytes(&self) -> u64 {
+        self.seen_bytes
+    }
+
     /// How many entries the clips left out.
     pub(super) fn clipped(&self) -> u64 {
         self.cursors.iter().map(Cursor::clipped).sum()
@@ -135,16 +143,22 @@ impl Merged {
     /// Moves on the cursors at the least key: those at prefix deletes, or the others.
     fn step_over(&mut self, prefix_deletes: bool) -> Result<()> {
         for cursor in &mut self.cursors {
-            let is_there = cursor.current().is_some_and(|raw| {
+            let there = cursor.current().filter(|raw| {
                 raw.key == self.key && (raw.op == Op::DeletePrefix) == prefix_deletes
             });
-            if is_there {
+            if let Some(raw) = there {
                 self.seen += 1;
+                self.seen_bytes += bytes_of(&raw);
                 cursor.advance()?;
             }
         }
         Ok(())
     }
+}
+
+/// The bytes of an entry's key and value, as they are before a block is encoded.
+pub(super) fn bytes_of(raw: &RawEntry<'_>) -> u64 {
+    (raw.key.len() + raw.value.len()) as u64
 }
 
 fn open_run(

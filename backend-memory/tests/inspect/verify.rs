@@ -101,6 +101,9 @@ fn clean_chain_has_no_fault_and_its_live_count_is_what_a_restore_holds() {
         let entries = figures.entries.expect("they are counted");
         assert_eq!(entries.live, live, "{position}: {report}");
         assert_eq!(entries.all, entries.live + entries.dead, "nothing expires");
+        // Every entry has at least the 5 bytes of state and shard, and its key.
+        assert!(entries.live_bytes > 9 * entries.live && entries.expired_bytes == 0);
+        assert_eq!(entries.dead == 0, entries.dead_bytes == 0);
     }
     let last = report.snapshots.last().expect("there are some");
     assert!(last.objects > 10 && last.entries.expect("counted").dead > 100);

@@ -3,7 +3,7 @@
 use crate::error::{Error, ErrorKind, Result};
 use crate::hash::{HashId, KeyHasher};
 use crate::inspect::cursor::OUT_OF_ORDER;
-use crate::inspect::merged::Merged;
+use crate::inspect::merged::{Merged, bytes_of};
 use crate::inspect::states::States;
 use crate::inspect::verify::fault::FaultKind;
 use crate::inspect::verify::findings::of_object;
@@ -66,14 +66,22 @@ fn count_part(mut merged: Merged, states: &States, clock_ms: u64) -> Result<Entr
         states
             .check(&raw.entry().key, &raw)
             .map_err(|e| merged.place(e))?;
+        let bytes = bytes_of(&raw);
         match raw.expires_ms {
-            Some(expiry) if expiry <= clock_ms => counts.expired += 1,
-            _ => counts.live += 1,
+            Some(expiry) if expiry <= clock_ms => {
+                counts.expired += 1;
+                counts.expired_bytes += bytes;
+            }
+            _ => {
+                counts.live += 1;
+                counts.live_bytes += bytes;
+            }
         }
     }
     counts.all = merged.seen();
     counts.clipped = merged.clipped();
     counts.dead = counts.all - counts.live - counts.expired;
+    counts.dead_bytes = merged.seen_bytes() - counts.live_bytes - counts.expired_bytes;
     Ok(counts)
 }
 
@@ -84,5 +92,8 @@ impl EntryCounts {
         self.expired += other.expired;
         self.dead += other.dead;
         self.clipped += other.clipped;
+        self.live_bytes += other.live_bytes;
+        self.expired_bytes += other.expired_bytes;
+        self.dead_bytes += other.dead_bytes;
     }
 }

@@ -89,6 +89,12 @@ pub struct EntryCounts {
     pub dead: u64,
     /// Entries of its segments that belong to no task's clip, and are not among `all`.
     pub clipped: u64,
+    /// The bytes of the keys and values of `live`, before segments encode them.
+    pub live_bytes: u64,
+    /// The same of `expired`.
+    pub expired_bytes: u64,
+    /// The same of `dead`.
+    pub dead_bytes: u64,
 }
 
 impl VerifyReport {

@@ -72,8 +72,14 @@ fn snapshot(f: &mut fmt::Formatter<'_>, snapshot: &SnapshotFigures) -> fmt::Resu
     if let Some(entries) = snapshot.entries {
         write!(
             f,
-            ", {} entries ({} live, {} expired, {} dead)",
-            entries.all, entries.live, entries.expired, entries.dead
+            ", {} entries ({} live, {} expired, {} dead; of keys and values {}, {}, {} bytes)",
+            entries.all,
+            entries.live,
+            entries.expired,
+            entries.dead,
+            entries.live_bytes,
+            entries.expired_bytes,
+            entries.dead_bytes
         )?;
     }
     write!(
