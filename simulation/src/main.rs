@@ -74,5 +74,5 @@ fn report(seed: u64, failure: &Failure) {
     }
     println!("\nseed {seed} FAILED: {}", failure.violation.0);
     println!("Again: cargo xtask soak --from {seed} --seeds 1");
-    println!("Once it is mended, it becomes a named test in simulation/tests/seeds.rs.");
+    println!("Once it is mended, its cause becomes a named test that needs no seed.");
 }

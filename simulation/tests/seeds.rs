@@ -65,26 +65,6 @@ fn x9_seeds_900() {
     run(900);
 }
 
-/// Two collections of one coordinator: the older one could not list the pins, the newer one ran,
-/// and the older one, tried again, looked for a last snapshot that had been collected.
-#[test]
-fn seed_2005_a_collection_that_is_overtaken_says_so() {
-    run_one(2005);
-}
-
-/// A collection that failed half-way went on after a later one had deleted what it kept.
-#[test]
-fn seed_379_a_collection_that_goes_on_late_says_so() {
-    run_one(379);
-}
-
-/// A coordinator that was overtaken found that its base had been collected, and said that the
-/// base was lost instead of that it was fenced.
-#[test]
-fn seed_300_a_base_that_a_successor_has_collected_is_no_loss() {
-    run_one(300);
-}
-
 #[test]
 fn the_same_seed_gives_the_same_run() {
     for seed in [3, 14, 159] {

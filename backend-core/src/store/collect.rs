@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use futures::stream::{self, StreamExt, TryStreamExt};
 use tokio::sync::Mutex;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -14,10 +15,13 @@ use crate::store::collect_report::{CollectOptions, CollectReport};
 use crate::store::load::{Listing, decode, missing};
 use crate::store::pinning::Pins;
 use crate::store::protocol::{
-    CollectStep, Collecting, Holds, KeepReason, Others, Retention, Sweep, fenced, retain,
+    Candidate, CollectStep, Collecting, Holds, KeepReason, Others, Retention, Sweep, fenced, retain,
 };
 use crate::store::publish::{create, in_doubt};
 use crate::store::remote::{Remote, Tries};
+
+/// Manifests that are read at a time.
+const READS_AT_ONCE: usize = 8;
 
 /// One collection, begun by [`crate::store::Coordinator::collection`]. Those of one coordinator
 /// wait for each other.
@@ -119,12 +123,15 @@ impl Collection {
     async fn plan(&self) -> Result<Planned> {
         let remote = &self.remote;
         let listing = remote.listing().await?;
-        let mut candidates = Vec::new();
-        for (position, bytes) in &listing.manifests {
-            if listing.is_live(*position) {
-                candidates.push(remote.candidate(*position, *bytes).await?);
-            }
-        }
+        let live = listing
+            .manifests
+            .iter()
+            .filter(|(p, _)| listing.is_live(*p));
+        let candidates: Vec<Candidate> = stream::iter(live)
+            .map(|(position, bytes)| remote.candidate(*position, *bytes))
+            .buffered(READS_AT_ONCE)
+            .try_collect()
+            .await?;
         let pins = Pins::read(remote).await?;
         let others = Others {
             pinned: pins.held,
@@ -336,15 +343,21 @@ async fn named_objects(
     planned: &Planned,
     sweep: &Sweep,
 ) -> Result<BTreeSet<ObjectName>> {
-    let mut named = BTreeSet::new();
-    for position in sweep.kept() {
+    let objects_of = |position: Position| async move {
         let object = position.object();
         match remote.get(object, MANIFEST_BYTES_MAX).await? {
-            Some(bytes) => named.extend(decode(&remote.job, object, &bytes)?.0.objects()),
+            Some(bytes) => Ok(decode(&remote.job, object, &bytes)?.0.objects()),
             // Whoever pinned it came too late, and was told so.
-            None if !planned.kept.contains_key(&position) => {}
-            None => return Err(gone(remote, position).await),
+            None if !planned.kept.contains_key(&position) => Ok(BTreeSet::new()),
+            None => Err(gone(remote, position).await),
         }
+    };
+    let mut kept = stream::iter(sweep.kept())
+        .map(objects_of)
+        .buffered(READS_AT_ONCE);
+    let mut named = BTreeSet::new();
+    while let Some(objects) = kept.next().await {
+        named.append(&mut objects?);
     }
     Ok(named)
 }

@@ -47,8 +47,8 @@ pub(super) enum Fault {
 struct Script {
     faults: Vec<(Fault, &'static str)>,
     held: Vec<(Path, PutPayload, PutOptions)>,
-    /// Objects that appear just before an object is read for the first time.
-    arrivals: Vec<(String, ObjectName, Bytes)>,
+    /// Objects that appear, or go, just before an object is read for the first time.
+    changes: Vec<(String, ObjectName, Option<Bytes>)>,
 }
 
 #[derive(Debug)]
@@ -90,7 +90,12 @@ impl Faulty {
 
     /// `object` appears just before `read` is read for the first time.
     pub(super) fn arrive(&self, read: String, object: ObjectName, bytes: Bytes) {
-        self.script.lock().arrivals.push((read, object, bytes));
+        self.script.lock().changes.push((read, object, Some(bytes)));
+    }
+
+    /// `object` goes just before `read` is read for the first time.
+    pub(super) fn vanish(&self, read: String, object: ObjectName) {
+        self.script.lock().changes.push((read, object, None));
     }
 
     /// The faults that have not happened are off.
@@ -170,13 +175,17 @@ impl ObjectStore for Faulty {
     }
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
-        let arrivals = std::mem::take(&mut self.script.lock().arrivals);
-        for (read, object, bytes) in arrivals {
-            if path.as_ref() == read {
-                let path = Path::from(object.to_string());
-                self.inner.put(&path, bytes.into()).await?;
-            } else {
-                self.script.lock().arrivals.push((read, object, bytes));
+        let changes = std::mem::take(&mut self.script.lock().changes);
+        for (read, object, bytes) in changes {
+            let place = Path::from(object.to_string());
+            match bytes {
+                _ if path.as_ref() != read => {
+                    self.script.lock().changes.push((read, object, bytes));
+                }
+                Some(bytes) => {
+                    self.inner.put(&place, bytes.into()).await?;
+                }
+                None => self.inner.delete(&place).await?,
             }
         }
         match self.next(path, &[Fault::Read, Fault::Invent]) {

@@ -5,6 +5,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use super::collect::{at, collect, commit_of, extend, last, manifests, segments, stored};
 use super::faulty::{Fault, Faulty};
 use super::*;
+use crate::manifest::Condemn;
 use crate::names::ObjectName;
 use crate::store::{CollectOptions, CollectReport};
 
@@ -195,4 +196,80 @@ fn a_collection_fails_closed_where_it_cannot_read() {
         (error.kind(), manifests(&storage)),
         (ErrorKind::NotFound, vec![1, 2])
     );
+}
+
+#[test]
+fn a_collection_that_a_later_one_overtook_says_so() {
+    let faulty = Faulty::new();
+    let storage = Storage::new(faulty.clone(), "");
+    let mut leader = claim_hasty(&storage, 1);
+    for _ in 0..3 {
+        extend(&mut leader, &storage, &[]);
+    }
+    let mut slow = leader
+        .collection(&last(2), CollectOptions::default())
+        .expect("it leads");
+    let mut slower = leader
+        .collection(&last(3), CollectOptions::default())
+        .expect("it leads");
+    faulty.plan(Fault::List, "segments", 1);
+    assert_eq!(kind(block_on(slow.run())), ErrorKind::Transient);
+    faulty.plan(Fault::List, "pins", 3);
+    assert_eq!(kind(block_on(slower.run())), ErrorKind::Transient);
+    extend(&mut leader, &storage, &[]);
+    collect(&mut leader, &last(1)).expect("it leads");
+    assert_eq!(manifests(&storage), [5]);
+    assert_eq!(kind(block_on(slow.run())), ErrorKind::Declined);
+    assert_eq!(kind(block_on(slower.run())), ErrorKind::Declined);
+    assert_eq!(segments(&storage), [5]);
+}
+
+#[test]
+fn a_base_that_a_successor_has_collected_is_no_loss() {
+    let faulty = Faulty::new();
+    let storage = Storage::new(faulty.clone(), "");
+    let mut first = claim(&storage, 1);
+    extend(&mut first, &storage, &[]);
+    // Just before the second coordinator reads its base a third one has claimed and collected.
+    let base = at(1, 2).object();
+    faulty.vanish(base.to_string(), base);
+    let third = ObjectName::Epoch(Epoch(3));
+    faulty.arrive(base.to_string(), third, Bytes::from_static(b"claimed"));
+    let error = block_on(open(&storage, 2).claim()).expect_err("it was overtaken");
+    assert_eq!(error.kind(), ErrorKind::Fenced, "{error}");
+
+    // Without a successor it is a loss.
+    let storage = Storage::new(faulty.clone(), "");
+    let lost = at(1, 1).object();
+    faulty.vanish(lost.to_string(), lost);
+    let error = block_on(open(&storage, 3).load(Epoch(1), SnapshotId(1)));
+    assert_eq!(kind(error), ErrorKind::NotFound);
+}
+
+#[test]
+fn a_listing_passes_over_what_is_collected_meanwhile() {
+    let faulty = Faulty::new();
+    let storage = Storage::new(faulty.clone(), "");
+    let mut leader = claim(&storage, 1);
+    extend(&mut leader, &storage, &[]);
+    let gone = at(1, 1).object();
+    faulty.vanish(gone.to_string(), gone);
+    let lost = block_on(open(&storage, 2).list());
+    assert_eq!(kind(lost), ErrorKind::NotFound, "nobody has condemned it");
+    extend(&mut leader, &storage, &[]);
+    let record = Condemn {
+        job: job(),
+        epoch: Epoch(1),
+        index: 0,
+        unique: UniqueId(4),
+        below: at(1, 3),
+        except: [].into(),
+    };
+    let read = at(1, 2).object();
+    faulty.vanish(read.to_string(), read);
+    let name = ObjectName::Collect(Epoch(1), 0);
+    faulty.arrive(read.to_string(), name, record.encode().expect("valid"));
+    let listed = block_on(open(&storage, 2).list()).expect("readable");
+    let ids: Vec<_> = listed.iter().map(|s| s.position.id.0).collect();
+    assert_eq!(ids, [3]);
 }
