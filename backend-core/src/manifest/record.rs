@@ -76,7 +76,7 @@ impl Claim {
 /// What lies under `collect/{epoch}-{index}`: which snapshots may be deleted, by rule.
 ///
 /// A rule rather than a list of names: it also condemns a manifest that lands late.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Condemn {
     /// The job.
     pub job: JobId,
@@ -170,7 +170,11 @@ pub(super) fn sealed(out: Writer) -> Bytes {
 }
 
 /// The body of a record whose magic, digest, version and flags are right.
-pub(super) fn opened<'a>(section: &'static str, magic: [u8; 8], bytes: &'a [u8]) -> Result<Reader<'a>> {
+pub(super) fn opened<'a>(
+    section: &'static str,
+    magic: [u8; 8],
+    bytes: &'a [u8],
+) -> Result<Reader<'a>> {
     let whole = Reader::new(section, bytes, 0);
     if bytes.len() < HEAD_BYTES + DIGEST_BYTES {
         return Err(whole.corrupt("a record is cut short").expected_got(
@@ -200,7 +204,12 @@ pub(super) fn read_job(input: &mut Reader<'_>) -> Result<JobId> {
     JobId::new(input.name()?).map_err(|_| input.corrupt("a job has no name"))
 }
 
-pub(super) fn check_owner(job: &JobId, got_job: &JobId, object: ObjectName, got: ObjectName) -> Result<()> {
+pub(super) fn check_owner(
+    job: &JobId,
+    got_job: &JobId,
+    object: ObjectName,
+    got: ObjectName,
+) -> Result<()> {
     if job != got_job {
         return Err(
             Error::new(ErrorKind::Mismatch, "an object of another job").expected_got(job, got_job)
