@@ -31,6 +31,8 @@ pub(super) enum Variant {
     SweepsUnlooked,
     /// A collection lists the pins when it is planned, and not after its record.
     PinsBeforeRecord,
+    /// A manifest that is to be kept and is gone is taken to name nothing.
+    GoneNamesNothing,
     /// Segments go before the manifests that name them.
     SegmentsFirst,
     /// A reader trusts its pin without reading the condemn records again.
@@ -77,6 +79,8 @@ pub(super) struct Bounds {
     pub(super) restarts: u8,
     /// What each coordinator collects.
     pub(super) collections: u8,
+    /// What all coordinators collect together.
+    pub(super) collections_all: u8,
     /// A sweep deletes all manifests in one step, and all segments in another.
     pub(super) in_batches: bool,
     /// Pins of the one reader.
@@ -100,6 +104,7 @@ pub(super) const LEAST: Bounds = Bounds {
     aborts: 0,
     restarts: 0,
     collections: 0,
+    collections_all: u8::MAX,
     in_batches: false,
     pins: 0,
     fallbacks: 0,

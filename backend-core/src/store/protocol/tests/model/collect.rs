@@ -60,9 +60,14 @@ impl World {
         let collection = Collection {
             machine: Collecting::new(condemn.clone(), &holds),
             dead: writes.filter(|id| !pending.contains(id)).copied().collect(),
-            record: Arc::new(Record { condemn, names }),
+            record: Arc::new(Record {
+                condemn,
+                names,
+                is_hidden: self.variant == Variant::NoCondemnRecord,
+            }),
             named: None,
         };
+        self.left.collections = self.left.collections.saturating_sub(1);
         let node = self.node(index);
         node.collection = Some(collection);
         node.collections += 1;
@@ -80,9 +85,6 @@ impl World {
         let name = record_name(machine.record());
         loop {
             match machine.step() {
-                CollectStep::Create if self.variant == Variant::NoCondemnRecord => {
-                    machine.on_create(CreateAnswer::Created);
-                }
                 CollectStep::Create => {
                     let got = self.send(Put::Record(Arc::clone(&collection.record)), answer);
                     machine.on_create(got);
@@ -111,13 +113,22 @@ impl World {
         }
     }
 
-    /// Lists the pins, and reads the manifests that are kept.
+    /// Lists the pins, and reads the manifests that are kept. Of those, one that the record
+    /// relies on can only have been deleted by a successor: what it named is not known any more,
+    /// so nothing is deleted. One that is only pinned was pinned too late if it is gone.
     pub(super) fn list_pins(&mut self, index: usize) {
         let pinned: BTreeSet<Position> = match self.variant {
             Variant::PinsBeforeRecord => BTreeSet::new(),
             _ => self.store.pins.values().copied().collect(),
         };
         let manifests = self.store.manifests.clone();
+        let record = Arc::clone(&self.collection(index).record);
+        let mut relied_on = record.condemn.except.iter().chain([&record.condemn.below]);
+        let is_overtaken = relied_on.any(|p| !manifests.contains_key(p));
+        if is_overtaken && self.variant != Variant::GoneNamesNothing {
+            self.end_collection(index);
+            return;
+        }
         let collection = self.collection(index);
         collection.machine.on_pins(pinned);
         let CollectStep::Sweep(sweep) = collection.machine.step() else {

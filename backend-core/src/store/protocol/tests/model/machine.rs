@@ -6,7 +6,7 @@ use stateright::{Model, Property};
 
 use super::bounds::{Bounds, Doubtful, Variant};
 use super::quiet;
-use super::truth::{FAULTS, Fault};
+use super::truth::{Fault, property};
 use super::world::{Answer, Lead, Node, Phase, Reader, Upload, World};
 use crate::contract::SnapshotMode;
 use crate::ids::{Epoch, SnapshotId};
@@ -103,7 +103,7 @@ impl Model for Protocol {
         // A property is a function without a context: one for each fault.
         macro_rules! never {
             ($($fault:ident),*) => {
-                vec![$(Property::always(name_of(Fault::$fault), |_: &Self, world: &World| {
+                vec![$(Property::always(property(Fault::$fault), |_: &Self, world: &World| {
                     !world.truth.has(Fault::$fault)
                 })),*]
             };
@@ -121,11 +121,6 @@ impl Model for Protocol {
 
 /// What a new coordinator, and the leader, can always bring about.
 pub(super) const QUIET: &str = "the job can go on, and its garbage goes";
-
-fn name_of(fault: Fault) -> &'static str {
-    let of = FAULTS.iter().find(|(other, _)| *other == fault);
-    of.expect("each fault has a property").1
-}
 
 impl Protocol {
     /// Whether `world` is one of those that are run to their end.
@@ -194,8 +189,10 @@ impl Protocol {
             },
         );
         sometimes(
-            bounds.collections > 0 && bounds.doubts > 0,
-            "a condemned manifest or a segment of a past epoch lands after a collection",
+            bounds.collections > 0
+                && bounds.coordinators > 1
+                && bounds.doubtful.contains(&Doubtful::Manifest),
+            "a condemned manifest lands after a collection",
             |_, world| {
                 let is_condemned = |p: &Position| world.store.condemns(*p);
                 world.nodes.iter().all(|n| n.collection.is_none())
@@ -323,6 +320,7 @@ impl Protocol {
         let may_begin = node.collections < self.bounds.collections;
         let Some(collection) = &node.collection else {
             let ledger = node.phase.lead().map(|lead| &lead.ledger);
+            let may_begin = may_begin && world.left.collections > 0;
             if may_begin && ledger.is_some_and(|ledger| ledger.holds().is_ok()) {
                 actions.push(Action::Plan(i));
             }

@@ -38,6 +38,8 @@ impl Manifest {
 pub(super) struct Record {
     pub(super) condemn: Condemn,
     pub(super) names: Option<BTreeSet<Position>>,
+    /// Nobody sees it: it is there for the checks alone.
+    pub(super) is_hidden: bool,
 }
 
 impl Record {
@@ -223,10 +225,18 @@ impl Store {
 
     /// The condemn records, as they stand to what was `listed`.
     pub(super) fn condemned(&self, listed: &[Position]) -> Vec<Condemn> {
-        self.records.values().map(|r| r.rule(listed)).collect()
+        let seen = self.records.values().filter(|r| !r.is_hidden);
+        seen.map(|r| r.rule(listed)).collect()
     }
 
+    /// Whether whoever reads the condemn records sees that `position` is condemned.
     pub(super) fn condemns(&self, position: Position) -> bool {
+        let mut seen = self.records.values().filter(|r| !r.is_hidden);
+        seen.any(|r| r.condemns(position))
+    }
+
+    /// Whether some collection has condemned `position`.
+    pub(super) fn is_given_up(&self, position: Position) -> bool {
         self.records.values().any(|r| r.condemns(position))
     }
 

@@ -33,7 +33,7 @@ pub(super) enum Fault {
 }
 
 /// The faults, with the property that each breaks.
-pub(super) const FAULTS: [(Fault, &str); 10] = [
+const FAULTS: [(Fault, &str); 10] = [
     (Fault::Lost, "a confirmed snapshot is whole until condemned"),
     (Fault::Hollow, "a manifest is whole until condemned"),
     (
@@ -54,6 +54,12 @@ pub(super) const FAULTS: [(Fault, &str); 10] = [
     ),
     (Fault::Pardoned, "what is condemned stays condemned"),
 ];
+
+/// The name of the property that `fault` breaks.
+pub(super) fn property(fault: Fault) -> &'static str {
+    let of = FAULTS.iter().find(|(other, _)| *other == fault);
+    of.expect("each fault has a property").1
+}
 
 /// What was told to the world outside, and the faults so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -137,13 +143,13 @@ impl Truth {
         if store
             .manifests
             .iter()
-            .any(|(p, m)| !store.is_whole(&m.names) && !store.condemns(*p))
+            .any(|(p, m)| !store.is_whole(&m.names) && !store.is_given_up(*p))
         {
             self.fault(Fault::Hollow);
         }
         let is_whole = |p: &Position| {
             let manifest = store.manifests.get(p);
-            manifest.is_some_and(|m| store.is_whole(&m.names)) || store.condemns(*p)
+            manifest.is_some_and(|m| store.is_whole(&m.names)) || store.is_given_up(*p)
         };
         if !self.confirmed.keys().all(is_whole) {
             self.fault(Fault::Lost);

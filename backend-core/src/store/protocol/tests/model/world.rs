@@ -119,6 +119,7 @@ pub(super) struct Left {
     pub(super) restarts: u8,
     pub(super) fallbacks: u8,
     pub(super) pins: u8,
+    pub(super) collections: u8,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -149,6 +150,7 @@ impl World {
                 restarts: bounds.restarts,
                 fallbacks: bounds.fallbacks,
                 pins: bounds.pins,
+                collections: bounds.collections_all,
             },
             truth: Truth::default(),
         }
