@@ -28,7 +28,7 @@ pub enum SnapshotMode {
 }
 
 /// The coordinator's order to take a snapshot.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Trigger {
     /// The coordinator's epoch, a part of every segment's name.
     pub epoch: Epoch,

@@ -76,7 +76,7 @@ impl Claim {
 /// What lies under `collect/{epoch}-{index}`: which snapshots may be deleted, by rule.
 ///
 /// A rule rather than a list of names: it also condemns a manifest that lands late.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Condemn {
     /// The job.
     pub job: JobId,

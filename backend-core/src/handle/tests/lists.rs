@@ -10,7 +10,10 @@ fn a_fresh_list_is_absent() {
         let list = ListState::<u64>::register(&mut store, "l").expect("registers");
         let key = key("k");
         assert!(answer(slow, list.is_empty(&mut store, &key)).expect("reads"));
-        assert_eq!(answer(slow, list.get(&mut store, &key)).expect("reads"), []);
+        assert_eq!(
+            answer(slow, list.get(&mut store, &key)).expect("reads"),
+            [0u64; 0]
+        );
         list.add_all(&mut store, &key, [0u64; 0])
             .expect("appends nothing");
         assert!(list.is_empty(&mut store, &key).wait().expect("reads"));

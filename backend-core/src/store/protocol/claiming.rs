@@ -22,7 +22,7 @@ pub enum ClaimStep {
 
 /// Claims the epoch after the highest one. A claim that loses a race does not try again by
 /// itself: two that did would fence each other without end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Claiming {
     epoch: Option<Epoch>,
     settle: Settle,

@@ -29,7 +29,7 @@ pub enum CollectStep {
 }
 
 /// One collection by the coordinator of the highest epoch, after its adoption.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Collecting {
     record: Condemn,
     floor: SnapshotId,

@@ -23,7 +23,7 @@ pub enum CommitStep {
 }
 
 /// Commits the manifest at one position.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Committing {
     position: Position,
     settle: Settle,

@@ -14,7 +14,7 @@ use crate::store::protocol::adopt::fenced;
 pub const PENDING_MAX: usize = 1_024;
 
 /// A snapshot that was triggered and is neither confirmed nor dead.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Pending {
     /// What its tasks were told.
     pub trigger: Trigger,
@@ -38,7 +38,7 @@ pub struct Holds {
 pub type ObjectSet = Arc<BTreeSet<ObjectName>>;
 
 /// The state of a coordinator whose adoption is confirmed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ledger {
     epoch: Epoch,
     attempt: Attempt,

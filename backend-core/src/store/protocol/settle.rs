@@ -14,7 +14,7 @@ pub enum CreateAnswer {
 }
 
 /// What to do next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SettleStep {
     /// Create the object, with the same bytes at every try.
     Create,
@@ -29,7 +29,7 @@ pub enum SettleStep {
 /// Settles who created an object.
 ///
 /// It ends only when an object was seen: an object that is not found may still appear.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Settle {
     unique: UniqueId,
     step: SettleStep,
