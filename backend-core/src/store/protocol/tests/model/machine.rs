@@ -130,7 +130,7 @@ impl Protocol {
         }
         let mut hasher = DefaultHasher::new();
         world.hash(&mut hasher);
-        hasher.finish() % self.bounds.sample == 0
+        hasher.finish().is_multiple_of(self.bounds.sample)
     }
 
     /// What shows that the model is not empty.
@@ -240,7 +240,7 @@ impl Protocol {
                 };
                 let name = ObjectName::Epoch(epoch);
                 self.either(world, &name, false, |answer| {
-                    actions.push(Action::Claim(i, answer))
+                    actions.push(Action::Claim(i, answer));
                 });
             }
             Phase::Claimed(_) => actions.push(Action::List(i)),
@@ -330,12 +330,12 @@ impl Protocol {
         match collection.machine.step() {
             CollectStep::Create => {
                 self.either(world, &record, false, |answer| {
-                    actions.push(Action::Record(i, answer))
+                    actions.push(Action::Record(i, answer));
                 });
             }
             CollectStep::ReadBack => {
                 self.either(world, &record, false, |answer| {
-                    actions.push(Action::Record(i, answer))
+                    actions.push(Action::Record(i, answer));
                 });
                 if may_begin {
                     actions.push(Action::EndCollection(i));
@@ -365,7 +365,7 @@ impl Protocol {
             return;
         }
         self.either(world, name, true, |answer| {
-            actions.push(Action::Delete(i, answer))
+            actions.push(Action::Delete(i, answer));
         });
     }
 
@@ -399,7 +399,7 @@ impl Protocol {
             CommitStep::Create | CommitStep::ReadBack => {
                 let name = commit.position.object();
                 self.either(world, &name, false, |answer| {
-                    actions.push(Action::Publish(i, answer))
+                    actions.push(Action::Publish(i, answer));
                 });
             }
             CommitStep::Look(_) => actions.push(Action::Look(i)),
@@ -413,14 +413,14 @@ impl Protocol {
             Reader::Idle if world.left.pins > 0 => {
                 for position in world.store.manifests.keys() {
                     self.either(world, &pin, false, |answer| {
-                        actions.push(Action::Pin(*position, answer))
+                        actions.push(Action::Pin(*position, answer));
                     });
                 }
             }
             Reader::Idle | Reader::Done => {}
             Reader::Pinning(position) => {
                 self.either(world, &pin, false, |answer| {
-                    actions.push(Action::Pin(position, answer))
+                    actions.push(Action::Pin(position, answer));
                 });
             }
             Reader::Pinned(_) => actions.push(Action::Read),

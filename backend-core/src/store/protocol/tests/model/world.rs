@@ -33,6 +33,10 @@ pub(super) struct Node {
     pub(super) collections: u8,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there are at most three, and most of them lead"
+)]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Phase {
     Idle,
