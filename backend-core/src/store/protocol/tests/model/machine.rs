@@ -181,7 +181,7 @@ impl Protocol {
             world.nodes.iter().any(has_collected)
         });
         sometimes(
-            bounds.collections > 0 && bounds.coordinators > 1,
+            bounds.collections > 0 && bounds.collections_all > 1 && bounds.coordinators > 1,
             "two epochs collect at a time",
             |_, world| {
                 let sweeps = world.nodes.iter().filter(|n| is_sweeping(n));
