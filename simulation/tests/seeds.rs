@@ -67,13 +67,12 @@ fn x9_seeds_900() {
 
 #[test]
 fn the_same_seed_gives_the_same_run() {
+    let mut confirmed = 0;
     for seed in [3, 14, 159] {
         let first = simulate(seed).expect("nothing is lost");
         let again = simulate(seed).expect("nothing is lost");
         assert_eq!(first, again, "seed {seed}");
-        assert!(
-            first.requests > 300,
-            "seed {seed} does something: {first:?}"
-        );
+        confirmed += first.confirmed;
     }
+    assert!(confirmed > 30, "they do something: {confirmed}");
 }
