@@ -200,6 +200,7 @@ async fn write_now(task: &Task, frozen: Frozen) -> Result<TaskSnapshot> {
     };
     generation.complete(&delta, &uploaded.segments);
     Ok(TaskSnapshot {
+        epoch: task.trigger.epoch,
         id: task.trigger.id,
         attempt: task.trigger.attempt,
         part,

@@ -109,6 +109,8 @@ impl fmt::Debug for PendingSnapshot {
 /// A task's acknowledgement: its durable part of a snapshot, and what it cost.
 #[derive(Clone, Debug)]
 pub struct TaskSnapshot {
+    /// The epoch that the trigger carried.
+    pub epoch: Epoch,
     /// The snapshot's number.
     pub id: SnapshotId,
     /// The attempt that the trigger carried.

@@ -220,6 +220,7 @@ impl Flattening {
             ..SnapshotStats::default()
         };
         Ok(TaskSnapshot {
+            epoch: trigger.epoch,
             id: trigger.id,
             attempt: trigger.attempt,
             part: TaskPart {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use futures::stream::{self, StreamExt, TryStreamExt};
+use futures::stream::{self, StreamExt};
 use tokio::sync::Mutex;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -15,7 +15,8 @@ use crate::store::collect_report::{CollectOptions, CollectReport};
 use crate::store::load::{Listing, decode, missing};
 use crate::store::pinning::Pins;
 use crate::store::protocol::{
-    Candidate, CollectStep, Collecting, Holds, KeepReason, Others, Retention, Sweep, fenced, retain,
+    CollectStep, Collecting, Holds, KeepReason, Others, Retention, Sweep, fenced, is_passed_over,
+    retain,
 };
 use crate::store::publish::{create, in_doubt};
 use crate::store::remote::{Remote, Tries};
@@ -127,11 +128,25 @@ impl Collection {
             .manifests
             .iter()
             .filter(|(p, _)| listing.is_live(*p));
-        let candidates: Vec<Candidate> = stream::iter(live)
-            .map(|(position, bytes)| remote.candidate(*position, *bytes))
-            .buffered(READS_AT_ONCE)
-            .try_collect()
-            .await?;
+        let mut heads = stream::iter(live)
+            .map(|(position, bytes)| async move {
+                (*position, remote.candidate(*position, *bytes).await)
+            })
+            .buffered(READS_AT_ONCE);
+        let (mut candidates, mut damaged) = (Vec::new(), Vec::new());
+        while let Some((position, head)) = heads.next().await {
+            match head {
+                Ok(candidate) => candidates.push(candidate),
+                Err(e) if e.kind() == ErrorKind::Corrupt => damaged.push((position, e)),
+                Err(e) => return Err(e),
+            }
+        }
+        // A damaged one that the job went past holds nothing up; any other may be needed.
+        for (position, e) in damaged {
+            if !is_passed_over(position, &candidates) {
+                return Err(e);
+            }
+        }
         let pins = Pins::read(remote).await?;
         let others = Others {
             pinned: pins.held,
@@ -251,6 +266,10 @@ impl<'a> Sweeping<'a> {
 
     async fn sweep(mut self, planned: &Planned, sweep: &Sweep) -> Result<()> {
         let named = named_objects(self.remote, planned, sweep).await?;
+        if !self.is_dry {
+            self.batch.extend(&planned.superseded);
+            self.flush().await?;
+        }
         for object in self.remote.list(Folder::Snapshots).await? {
             if let ObjectName::Manifest(epoch, id) = object.name
                 && sweep.dooms_manifest(Position::new(epoch, id))
@@ -307,8 +326,8 @@ impl<'a> Sweeping<'a> {
         Ok(())
     }
 
-    /// Removes what only collections leave behind: old records, pins that have expired, claims
-    /// of savepoints that are gone, and what killed writers did not finish.
+    /// Removes pins that have expired, claims of savepoints that are gone, and what killed writers
+    /// did not finish.
     async fn tidy(
         &mut self,
         planned: &Planned,
@@ -325,7 +344,6 @@ impl<'a> Sweeping<'a> {
         let (objects, bytes) = staged.await?;
         self.report.objects += objects;
         self.report.bytes += bytes;
-        self.batch.extend(&planned.superseded);
         self.batch.extend(&planned.expired);
         for position in self.remote.claimed_savepoints().await? {
             if sweep.dooms_manifest(position) {

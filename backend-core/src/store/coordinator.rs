@@ -240,7 +240,7 @@ impl Coordinator {
     ) -> Result<(Prepared, Option<(PartsName, Bytes)>)> {
         for ack in &acks {
             self.ledger
-                .check_ack(pending, ack.id, ack.attempt)
+                .check_ack(pending, Position::new(ack.epoch, ack.id), ack.attempt)
                 .map_err(|e| {
                     e.with("operator", &ack.part.operator)
                         .with("task", ack.part.task)

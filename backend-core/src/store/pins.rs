@@ -101,18 +101,14 @@ impl SnapshotStore {
     /// Takes a savepoint of this job over for job `by`: its own job keeps it no longer for being
     /// a savepoint, only for the pin that is returned. Job `by` restores from it, takes a
     /// snapshot of its own, and releases the pin; then this job's next collection deletes it.
-    /// Calling again for the same job gives another pin.
+    /// The pin has no lease: a job that dies before it releases it calls again, gets another pin,
+    /// and removes the old one by [`SnapshotStore::unpin`].
     ///
     /// # Errors
     /// [`ErrorKind::Mismatch`] if it belongs to a third job by now, which the error names;
     /// [`ErrorKind::Invalid`] if it is no savepoint; those of [`SnapshotStore::pin`].
-    pub async fn claim_savepoint(
-        &self,
-        position: Position,
-        by: &JobId,
-        lease_ms: Option<u64>,
-    ) -> Result<Pinned> {
-        let pinned = self.pin(position, by.as_str(), lease_ms).await?;
+    pub async fn claim_savepoint(&self, position: Position, by: &JobId) -> Result<Pinned> {
+        let pinned = self.pin(position, by.as_str(), None).await?;
         let claimed = if pinned.snapshot.kind() == SnapshotKind::Savepoint {
             take_over(self.remote(), position, by).await
         } else {

@@ -29,7 +29,9 @@ pub(super) async fn claim_epoch(remote: &Remote) -> Result<Epoch> {
                     ObjectName::Epoch(epoch) => Some(epoch),
                     _ => None,
                 });
-                claiming.on_epochs(&epochs.collect::<Vec<_>>())?;
+                let epochs: Vec<Epoch> = epochs.collect();
+                check_owner(remote, epochs.last().copied()).await?;
+                claiming.on_epochs(&epochs)?;
             }
             ClaimStep::Create(epoch) => {
                 let claim = Claim {
@@ -58,6 +60,22 @@ pub(super) async fn claim_epoch(remote: &Remote) -> Result<Epoch> {
             ClaimStep::Claimed(epoch) => return Ok(epoch),
             ClaimStep::Lost(epoch) => return Err(fenced(epoch, epoch)),
         }
+    }
+}
+
+/// Whether the last claim is of the same job: a mistyped name is not to stop another job. What a
+/// claim that is damaged says, nobody knows.
+async fn check_owner(remote: &Remote, last: Option<Epoch>) -> Result<()> {
+    let Some(epoch) = last else {
+        return Ok(());
+    };
+    let object = ObjectName::Epoch(epoch);
+    let Some(bytes) = remote.get(object, RECORD_BYTES_MAX).await? else {
+        return Ok(());
+    };
+    match Claim::decode(object, &remote.job, &bytes) {
+        Err(e) if e.kind() == ErrorKind::Mismatch => Err(e),
+        _ => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::clock::SharedEnvironment;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::ids::{Epoch, JobId, OperatorId, SnapshotId, TaskIndex};
 use crate::manifest::{ManifestPart, Position, SnapshotKind};
 use crate::runtime::IoRuntime;
@@ -13,7 +13,7 @@ use crate::store::collect_report::{CollectOptions, CollectReport};
 use crate::store::coordinator::Coordinator;
 use crate::store::options::StoreOptions;
 use crate::store::probe::probe;
-use crate::store::protocol::{Adopt, Holds, Retention};
+use crate::store::protocol::{Adopt, Holds, Retention, is_passed_over};
 use crate::store::publish::claim_epoch;
 use crate::store::remote::Remote;
 use crate::store::snapshot::Snapshot;
@@ -151,12 +151,25 @@ impl SnapshotStore {
         Coordinator::adopt(self.remote.clone(), epoch, adopt).await
     }
 
-    /// Where there are snapshots that are not condemned, ascending; whether they can be read is
-    /// not looked at.
+    /// Where there are snapshots that are not condemned, ascending, without those that the job
+    /// went past; whether the others can be read is not looked at.
     pub(crate) async fn live_positions(&self) -> Result<Vec<Position>> {
         let listing = self.remote.listing().await?;
-        let positions = listing.positions().into_iter();
-        Ok(positions.filter(|p| listing.is_live(*p)).collect())
+        let live = listing
+            .manifests
+            .iter()
+            .filter(|(p, _)| listing.is_live(*p));
+        let (mut positions, mut candidates) = (Vec::new(), Vec::new());
+        for (position, bytes) in live {
+            positions.push(*position);
+            match self.remote.candidate(*position, *bytes).await {
+                Ok(candidate) => candidates.push(candidate),
+                Err(e) if e.kind() == ErrorKind::Transient => return Err(e),
+                Err(_) => {}
+            }
+        }
+        positions.retain(|p| !is_passed_over(*p, &candidates));
+        Ok(positions)
     }
 
     /// How it is asked, for whoever looks into it.

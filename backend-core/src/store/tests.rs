@@ -8,6 +8,7 @@ mod faulty;
 mod lead;
 mod pins;
 mod restore;
+mod review;
 mod sweep;
 
 use std::sync::Arc;
@@ -125,6 +126,7 @@ fn part(name: &str, task: u32, parallelism: u32, segments: Vec<SegmentRef>) -> T
 
 fn ack(trigger: &Trigger, part: TaskPart) -> TaskSnapshot {
     TaskSnapshot {
+        epoch: trigger.epoch,
         id: trigger.id,
         attempt: trigger.attempt,
         part,

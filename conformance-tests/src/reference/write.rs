@@ -90,6 +90,7 @@ impl Writer {
         stats.segments = segments.len() as u32;
         self.cover(&freeze, &segments);
         Ok(TaskSnapshot {
+            epoch: freeze.trigger.epoch,
             id: freeze.trigger.id,
             attempt: freeze.trigger.attempt,
             part: self.part(freeze, segments),

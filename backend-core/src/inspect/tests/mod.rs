@@ -167,6 +167,7 @@ impl Craft {
 
     fn commit(&mut self, trigger: &Trigger, part: TaskPart) -> Snapshot {
         let ack = TaskSnapshot {
+            epoch: trigger.epoch,
             id: trigger.id,
             attempt: trigger.attempt,
             part,

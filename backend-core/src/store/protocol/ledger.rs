@@ -174,13 +174,14 @@ impl Ledger {
             .with("confirmed", self.confirmed))
     }
 
-    /// Whether an acknowledgement of `id` under `attempt` belongs to `pending`.
+    /// Whether an acknowledgement of `position` under `attempt` belongs to `pending`. Two epochs
+    /// may have given out one id, if the older one confirmed nothing under it.
     ///
     /// # Errors
     /// [`ErrorKind::Declined`] that says what was expected.
-    pub fn check_ack(&self, pending: &Pending, id: SnapshotId, attempt: Attempt) -> Result<()> {
+    pub fn check_ack(&self, pending: &Pending, position: Position, attempt: Attempt) -> Result<()> {
         let trigger = &pending.trigger;
-        let (expected, got) = (trigger.id, id);
+        let (expected, got) = (Position::new(trigger.epoch, trigger.id), position);
         if expected != got {
             return Err(
                 declined("an acknowledgement is of another snapshot").expected_got(expected, got)
@@ -188,7 +189,7 @@ impl Ledger {
         }
         if attempt != trigger.attempt {
             return Err(declined("an acknowledgement is of another attempt")
-                .with("snapshot", id)
+                .with("snapshot", position)
                 .expected_got(trigger.attempt.0, attempt.0));
         }
         Ok(())

@@ -27,5 +27,5 @@ pub use claiming::{ClaimStep, Claiming};
 pub use collecting::{CollectStep, Collecting, Sweep};
 pub use committing::{CommitStep, Committing};
 pub use ledger::{Holds, Ledger, ObjectSet, PENDING_MAX, Pending};
-pub use retention::{Candidate, KeepReason, Others, Retention, retain};
+pub use retention::{Candidate, KeepReason, Others, Retention, is_passed_over, retain};
 pub use settle::{CreateAnswer, Settle, SettleStep};

@@ -103,9 +103,8 @@ pub struct Others {
 /// The snapshots to keep, of `candidates` that are not condemned, with the first reason that
 /// holds. `condemned` are the records so far.
 ///
-/// Only a snapshot that was confirmed is kept for its kind, its age or its newness. Those are the
-/// ancestors of the last one; where ancestors have been deleted, what an earlier record spared
-/// was one.
+/// Only a snapshot that was confirmed is kept for its age or its newness. Those are the ancestors
+/// of the last one; where ancestors have been deleted, what an earlier record spared was one.
 pub fn retain(
     holds: &Holds,
     candidates: &[Candidate],
@@ -136,10 +135,11 @@ pub fn retain(
             Some(KeepReason::Base)
         } else if others.pinned.contains(&position) {
             Some(KeepReason::Pinned)
+        } else if c.kind == SnapshotKind::Savepoint {
+            // Its user may have it in a note: it is kept even where the job went on from before it.
+            is_users.then_some(KeepReason::Savepoint)
         } else if !confirmed.contains(&position) {
             None
-        } else if c.kind == SnapshotKind::Savepoint {
-            is_users.then_some(KeepReason::Savepoint)
         } else if newest.contains(&position) {
             Some(KeepReason::Last)
         } else {
@@ -170,4 +170,13 @@ fn confirmed_among(
         next = next.filter(|parent| *parent < position);
     }
     confirmed
+}
+
+/// Whether a chain of snapshots goes past `position`: some candidate above it goes on from one
+/// below it, so that `position` is no ancestor of any that follows.
+pub fn is_passed_over(position: Position, candidates: &[Candidate]) -> bool {
+    candidates.iter().any(|c| {
+        let goes_on_from = c.parent.is_some_and(|parent| parent < position);
+        goes_on_from && position < c.position
+    })
 }

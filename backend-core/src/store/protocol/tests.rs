@@ -273,7 +273,10 @@ fn rule_7_acknowledgements_of_another_attempt_or_snapshot_are_declined() {
     assert_eq!(kind(ledger.committable(old.id)), ErrorKind::Declined);
     let new = ledger.trigger(SnapshotMode::Incremental, 0).expect("leads");
     let pending = ledger.committable(new.id).expect("pending");
-    let check = |id, attempt| ledger.check_ack(&pending, id, Attempt(attempt));
+    let check = |id, attempt| {
+        let position = Position::new(ledger.epoch(), id);
+        ledger.check_ack(&pending, position, Attempt(attempt))
+    };
     check(new.id, 1).expect("its own");
     assert_eq!(kind(check(new.id, 0)), ErrorKind::Declined);
     assert_eq!(kind(check(new.id, 2)), ErrorKind::Declined);

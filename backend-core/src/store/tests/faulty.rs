@@ -28,6 +28,8 @@ pub(super) enum Fault {
     PutAfter,
     /// It never answers, and takes effect when [`Faulty::land`] is called.
     PutStall,
+    /// It takes effect, and is sent again.
+    PutTwice,
     /// A read fails.
     Read,
     /// What is there is replaced although it was to be created only.
@@ -144,12 +146,18 @@ impl ObjectStore for Faulty {
             Fault::PutAfter,
             Fault::PutStall,
             Fault::Replace,
+            Fault::PutTwice,
         ];
         match self.next(path, &among) {
             Some(Fault::PutBefore) => return Err(failure()),
             Some(Fault::PutAfter) => {
                 self.inner.put_opts(path, payload, options).await?;
                 return Err(failure());
+            }
+            Some(Fault::PutTwice) => {
+                let (payload, options) = (payload.clone(), options.clone());
+                // It may find its place taken, as the second one does.
+                let _ = self.inner.put_opts(path, payload, options).await;
             }
             Some(Fault::PutStall) => {
                 let held = (path.clone(), payload, options);

@@ -135,11 +135,11 @@ fn g7_a_savepoint_belongs_to_its_job_until_another_claims_it() {
     assert_eq!(segments(&storage), [2, 3]);
 
     // With a claim it stays as long as its new owner pins it, and goes then.
-    let refused = block_on(store.claim_savepoint(at(1, 3), &other("b"), None));
+    let refused = block_on(store.claim_savepoint(at(1, 3), &other("b")));
     assert_eq!(kind(refused), ErrorKind::Invalid, "no savepoint");
-    let claimed = block_on(store.claim_savepoint(at(1, 2), &other("b"), None)).expect("free");
-    let again = block_on(store.claim_savepoint(at(1, 2), &other("b"), None)).expect("its own");
-    let third = block_on(store.claim_savepoint(at(1, 2), &other("c"), None)).expect_err("taken");
+    let claimed = block_on(store.claim_savepoint(at(1, 2), &other("b"))).expect("free");
+    let again = block_on(store.claim_savepoint(at(1, 2), &other("b"))).expect("its own");
+    let third = block_on(store.claim_savepoint(at(1, 2), &other("c"))).expect_err("taken");
     assert_eq!(
         (third.kind(), third.fact("got")),
         (ErrorKind::Mismatch, Some("b"))

@@ -168,7 +168,10 @@ impl World {
         let pending = lead.ledger.committable(id).expect("it is pending");
         let names = Arc::new(lead.writes[&id].names.clone());
         let attempt = lead.ledger.attempt();
-        let is_fit = lead.ledger.check_ack(&pending, id, attempt).is_ok()
+        let is_fit = lead
+            .ledger
+            .check_ack(&pending, Position::new(lead.ledger.epoch(), id), attempt)
+            .is_ok()
             && lead.ledger.check_references(&pending, &*names).is_ok();
         lead.ledger.on_commit_begun(id);
         let position = Position::new(lead.ledger.epoch(), id);
