@@ -105,7 +105,8 @@ impl SnapshotStore {
     /// and removes the old one by [`SnapshotStore::unpin`].
     ///
     /// # Errors
-    /// [`ErrorKind::Mismatch`] if it belongs to a third job by now, which the error names;
+    /// [`ErrorKind::InDoubt`] if it is not known whether it belongs to job `by`: call again. The
+    /// pin stays. [`ErrorKind::Mismatch`] if it belongs to a third job by now, which the error names;
     /// [`ErrorKind::Invalid`] if it is no savepoint; those of [`SnapshotStore::pin`].
     pub async fn claim_savepoint(&self, position: Position, by: &JobId) -> Result<Pinned> {
         let pinned = self.pin(position, by.as_str(), None).await?;
@@ -120,6 +121,8 @@ impl SnapshotStore {
         };
         match claimed {
             Ok(()) => Ok(pinned),
+            // It may be this job's by now, and then only the pin keeps it.
+            Err(e) if matches!(e.kind(), ErrorKind::InDoubt | ErrorKind::Transient) => Err(e),
             Err(e) => {
                 let _ = pinned.release().await;
                 Err(e)

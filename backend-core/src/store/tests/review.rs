@@ -129,3 +129,24 @@ fn a_store_whose_answers_are_lost_is_not_refused() {
     let storage = Storage::new(faulty, "job");
     block_on(SnapshotStore::open(storage, job(), env(1))).expect("it does what it must");
 }
+
+#[test]
+fn a_savepoint_whose_claim_is_in_doubt_stays() {
+    let faulty = Faulty::new();
+    let storage = Storage::new(faulty.clone(), "job");
+    let mut leader = claim_hasty(&storage, 1);
+    let save = leader.trigger(SnapshotMode::Savepoint).expect("it leads");
+    let own = stored(&storage, &save);
+    commit_of(&mut leader, &save, &[own]).expect("it leads");
+    extend(&mut leader, &storage, &[]);
+    let store = open_with(&storage, 2, 150);
+    let by = JobId::new("other").expect("valid");
+    faulty.plan(Fault::PutAfter, "claimed/", 1);
+    faulty.plan(Fault::Read, "claimed/", 6);
+    let doubtful = block_on(store.claim_savepoint(at(1, 2), &by));
+    assert_eq!(kind(doubtful), ErrorKind::InDoubt);
+    faulty.forget();
+    collect(&mut leader, &last(1)).expect("it leads");
+    let claimed = block_on(store.claim_savepoint(at(1, 2), &by)).expect("it is there, and ours");
+    assert_eq!(claimed.snapshot().position(), at(1, 2));
+}
