@@ -87,7 +87,11 @@ impl Coordinator {
     /// Adopts a snapshot for `epoch`, which was claimed.
     pub(super) async fn adopt(remote: Remote, epoch: Epoch, adopt: Adopt) -> Result<Self> {
         let listing = remote.listing().await?;
-        let choice = choose_base(epoch, &listing.positions(), &listing.condemned, adopt)?;
+        let choice = choose_base(epoch, &listing.positions(), &listing.condemned, adopt);
+        let choice = match choice {
+            Err(e) => return Err(remote.overtaken(epoch, e).await),
+            Ok(choice) => choice,
+        };
         let base = match choice.base {
             Some(position) => match remote.load(position).await {
                 Err(e) => return Err(remote.overtaken(epoch, e).await),

@@ -89,10 +89,13 @@ impl Remote {
         })
     }
 
-    /// Why something that the coordinator of `epoch` needs is not found: a newer coordinator has
-    /// collected it, or it is lost.
+    /// Why something that the coordinator of `epoch` needs is not found, or all that it has listed
+    /// is condemned: a newer coordinator has collected it, or it is lost.
     pub(super) async fn overtaken(&self, epoch: Epoch, e: Error) -> Error {
-        if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::Declined) {
+        if !matches!(
+            e.kind(),
+            ErrorKind::NotFound | ErrorKind::Declined | ErrorKind::Corrupt
+        ) {
             return e;
         }
         let next = Epoch(epoch.0 + 1);
