@@ -31,6 +31,9 @@ pub enum ErrorKind {
     Declined,
     /// The call did not take effect and may be retried as it is.
     Transient,
+    /// The store is full, cannot be written to, or denies access. The call did not take effect:
+    /// put that right, then call again.
+    Refused,
     /// The work was cancelled before it ended.
     Cancelled,
     /// The store or backend has been closed.
@@ -51,6 +54,7 @@ impl ErrorKind {
             Self::InDoubt => "in doubt",
             Self::Declined => "declined",
             Self::Transient => "transient",
+            Self::Refused => "refused",
             Self::Cancelled => "cancelled",
             Self::Closed => "closed",
         }

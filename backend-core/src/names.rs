@@ -56,6 +56,18 @@ pub enum Folder {
 }
 
 impl Folder {
+    /// Every folder.
+    pub const ALL: [Self; 8] = [
+        Self::Epochs,
+        Self::Snapshots,
+        Self::Parts,
+        Self::Segments,
+        Self::Collect,
+        Self::Pins,
+        Self::Claimed,
+        Self::Probe,
+    ];
+
     /// The folder's name.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use futures::StreamExt;
-use futures::stream::{self, BoxStream};
+use futures::stream;
 use object_store::local::LocalFileSystem;
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -16,7 +16,8 @@ use object_store::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::names::{Folder, ObjectName};
+use crate::names::ObjectName;
+use crate::storage::refusal::{is_refusal, refused};
 
 /// A job's directory in an object store. Clones share the store and the counters.
 #[derive(Clone)]
@@ -49,18 +50,6 @@ pub struct RequestCounts {
     /// Objects deleted.
     pub deletes: u64,
 }
-
-/// An object in a listing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ListedObject {
-    /// Its name.
-    pub name: ObjectName,
-    /// Its size.
-    pub bytes: u64,
-}
-
-/// The most objects in one folder that a listing takes.
-pub const LISTED_OBJECTS_MAX: usize = 16 << 20;
 
 /// What came of creating an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +92,12 @@ impl Storage {
             .map_err(|e| fails("a directory cannot be opened", Box::new(e)))?
             .with_fsync(true);
         Ok(Self {
-            directory: Some(directory.into()),
+            directory: Some(
+                directory
+                    .canonicalize()
+                    .map_err(|e| fails("a directory cannot be opened", Box::new(e)))?
+                    .into(),
+            ),
             ..Self::new(Arc::new(store), Path::default())
         })
     }
@@ -113,9 +107,22 @@ impl Storage {
         Self::new(Arc::new(InMemory::new()), Path::default())
     }
 
+    /// As if it were a local directory, where nobody but this process is asked.
+    #[cfg(test)]
+    pub(crate) fn pretend_local(self) -> Self {
+        Self {
+            directory: Some(std::path::Path::new("nowhere").into()),
+            ..self
+        }
+    }
+
     /// Whether both are the same directory of the same store.
     pub fn is_same(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.store, &other.store) && self.root == other.root
+        let is_same_store = match (&self.directory, &other.directory) {
+            (Some(own), Some(others)) => own == others,
+            _ => Arc::ptr_eq(&self.store, &other.store),
+        };
+        is_same_store && self.root == other.root
     }
 
     /// How many requests have been sent.
@@ -132,6 +139,8 @@ impl Storage {
     ///
     /// # Errors
     /// [`ErrorKind::InDoubt`] if the outcome is not known: the object may be there, or appear.
+    /// [`ErrorKind::Refused`] if a local directory is full or denies access. What other stores
+    /// deny is in doubt, because an earlier try of their clients may still take effect.
     pub async fn create(&self, name: &ObjectName, bytes: Bytes) -> Result<Created> {
         self.requests.puts.fetch_add(1, Ordering::Relaxed);
         let options = PutOptions {
@@ -154,12 +163,19 @@ impl Storage {
             )
             .with("object", name)
             .because(e)),
+            Err(e) if self.has_refused(name, &e).await => Err(refused(name, e)),
             Err(e) => Err(
                 Error::new(ErrorKind::InDoubt, "creating an object did not end clearly")
                     .with("object", name)
                     .because(e),
             ),
         }
+    }
+
+    /// Whether a creation that failed with `e` is known to have done nothing: nobody else is
+    /// asked on a local directory, so what is not there after the answer will not appear.
+    async fn has_refused(&self, name: &ObjectName, e: &object_store::Error) -> bool {
+        self.directory.is_some() && is_refusal(e) && matches!(self.size(name).await, Ok(None))
     }
 
     /// The whole object, or `None` if there is none of that name.
@@ -239,74 +255,6 @@ impl Storage {
         }
     }
 
-    /// The objects of a folder, by name.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Corrupt`] if something lies there that no version of this crate writes: it
-    /// may be an object that was renamed, so it is not passed over.
-    /// [`ErrorKind::Transient`] if the store did not answer.
-    pub async fn list(&self, folder: Folder) -> Result<Vec<ListedObject>> {
-        let mut stream = self.list_each(folder);
-        let mut objects = Vec::new();
-        while let Some(found) = stream.next().await {
-            objects.push(found?);
-            if objects.len() > LISTED_OBJECTS_MAX {
-                return Err(
-                    Error::new(ErrorKind::Limit, "a folder holds too many objects")
-                        .with("folder", folder.as_str())
-                        .with("objects_max", LISTED_OBJECTS_MAX),
-                );
-            }
-        }
-        objects.sort_unstable_by_key(|object| object.name);
-        Ok(objects)
-    }
-
-    /// The objects of a folder, in the order in which the store lists them: for folders that are
-    /// larger than memory.
-    ///
-    /// # Errors
-    /// Each item's are those of [`Storage::list`].
-    pub fn list_each(&self, folder: Folder) -> BoxStream<'static, Result<ListedObject>> {
-        self.requests.lists.fetch_add(1, Ordering::Relaxed);
-        let prefix = self.root.clone().join(folder.as_str());
-        let this = self.clone();
-        let listed = self.store.list(Some(&prefix));
-        let named = listed.filter_map(move |found| {
-            let item = match found {
-                Ok(found) => Some(
-                    this.name_of(&found.location, folder)
-                        .map(|name| ListedObject {
-                            name,
-                            bytes: found.size,
-                        }),
-                ),
-                Err(object_store::Error::NotFound { .. }) => None,
-                Err(e) => Some(Err(Error::new(
-                    ErrorKind::Transient,
-                    "the object store did not list",
-                )
-                .with("folder", folder.as_str())
-                .because(e))),
-            };
-            std::future::ready(item)
-        });
-        named.boxed()
-    }
-
-    fn name_of(&self, location: &Path, folder: Folder) -> Result<ObjectName> {
-        let name = location.prefix_match(&self.root).map(|parts| {
-            let parts: Vec<_> = parts.collect();
-            let parts: Vec<&str> = parts.iter().map(AsRef::as_ref).collect();
-            parts.join("/")
-        });
-        name.and_then(|name| name.parse().ok()).ok_or_else(|| {
-            Error::new(ErrorKind::Corrupt, "a folder holds a stranger")
-                .with("folder", folder.as_str())
-                .with("object", location)
-        })
-    }
-
     /// Deletes an object. It is no error if there is none of that name.
     ///
     /// # Errors
@@ -383,6 +331,9 @@ fn create_directory(directory: &std::path::Path) -> std::io::Result<()> {
 }
 
 fn unanswered(name: &ObjectName, e: object_store::Error) -> Error {
+    if is_refusal(&e) {
+        return refused(name, e);
+    }
     Error::new(ErrorKind::Transient, "the object store did not answer")
         .with("object", name)
         .because(e)
@@ -400,9 +351,10 @@ fn cut_short(name: &ObjectName, expected: u64, got: u64) -> Error {
     )
 }
 
+mod listing;
+mod refusal;
 mod staged;
-mod strangers;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use strangers::Lying;
+pub use listing::{LISTED_OBJECTS_MAX, Listed, ListedObject};

@@ -184,6 +184,7 @@ impl Uploader {
             tries += 1;
             match self.storage.create(name, bytes.clone()).await {
                 Ok(_) => return Ok(()),
+                Err(e) if e.kind() == ErrorKind::Refused => return Err(e),
                 Err(e) if tries >= PUT_TRIES => return Err(e.with("tries", tries)),
                 Err(_) => {
                     let pause = Duration::from_millis(5 << tries);

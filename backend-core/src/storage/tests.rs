@@ -4,6 +4,7 @@ use futures::executor::block_on;
 
 use super::*;
 use crate::ids::Epoch;
+use crate::names::Folder;
 
 const ONE: ObjectName = ObjectName::Epoch(Epoch(1));
 const TWO: ObjectName = ObjectName::Epoch(Epoch(2));
@@ -48,6 +49,41 @@ fn memory_and_local_directories_behave_alike() {
     exercise(&Storage::local(&nested).expect("created"));
     let folder = Storage::memory();
     exercise(&Storage::new(folder.store, "jobs/words"));
+}
+
+#[test]
+fn a_directory_that_is_opened_twice_is_one() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let [one, two] = ["a", "b/../a"].map(|path| {
+        std::fs::create_dir_all(directory.path().join("b")).expect("created");
+        Storage::local(&directory.path().join(path)).expect("opened")
+    });
+    assert!(one.is_same(&two) && one.is_same(&one.clone()));
+    assert!(!one.is_same(&Storage::local(directory.path()).expect("opened")));
+    assert!(!Storage::memory().is_same(&Storage::memory()));
+}
+
+#[test]
+fn a_folders_marker_is_passed_over() {
+    let storage = Storage::new(Storage::memory().store, "jobs/words");
+    let meta = |location: &str, size| object_store::ObjectMeta {
+        location: Path::parse(location).expect("a path"),
+        last_modified: std::time::UNIX_EPOCH.into(),
+        size,
+        e_tag: None,
+        version: None,
+    };
+    let shown = |location, size| storage.listed(Folder::Pins, &meta(location, size));
+    assert_eq!(shown("jobs/words/pins", 0), None);
+    assert_eq!(shown("jobs/words/pins/.nfs0001", 9), None);
+    assert!(matches!(
+        shown("jobs/words/pins/0", 0),
+        Some(Listed::Stranger(..))
+    ));
+    assert!(matches!(
+        shown("jobs/words/pins", 1),
+        Some(Listed::Stranger(..))
+    ));
 }
 
 #[test]

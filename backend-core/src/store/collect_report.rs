@@ -55,6 +55,10 @@ pub struct CollectReport {
     pub objects: u64,
     /// The bytes of all that was deleted.
     pub bytes: u64,
+    /// Things among the objects of state that no version of this crate writes. They stay.
+    pub strangers: u64,
+    /// One of them.
+    pub stranger: Option<String>,
     /// Whether nothing is left to be deleted.
     pub is_complete: bool,
 }
@@ -72,8 +76,17 @@ impl CollectReport {
             manifests: 0,
             objects: 0,
             bytes: 0,
+            strangers: 0,
+            stranger: None,
             is_complete: true,
         }
+    }
+}
+
+impl CollectReport {
+    pub(super) fn add_stranger(&mut self, name: String) {
+        self.strangers += 1;
+        self.stranger.get_or_insert(name);
     }
 }
 
@@ -84,6 +97,13 @@ impl fmt::Display for CollectReport {
         }
         for position in &self.condemned {
             writeln!(f, "condemn {position}")?;
+        }
+        if let Some(name) = &self.stranger {
+            let count = self.strangers;
+            writeln!(
+                f,
+                "left    {count} not of this job among the objects, such as {name}"
+            )?;
         }
         let verb = if self.is_dry {
             "would delete"

@@ -1,24 +1,29 @@
 //! The coordinator of a job: triggers, commits, and learns when it is fenced.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::Mutex;
 
 use crate::contract::{SnapshotMode, TaskSnapshot, Trigger};
-use crate::error::{Error, ErrorKind, Result};
-use crate::ids::{Attempt, Digest, Epoch, SnapshotId, UniqueId};
-use crate::manifest::{EncodedManifest, Manifest, ManifestMeta, Parent, Position, SnapshotKind};
+use crate::error::{ErrorKind, Result};
+use crate::ids::{Attempt, Digest, Epoch, OperatorId, SnapshotId, UniqueId};
+use crate::manifest::{Manifest, ManifestMeta, Position, SnapshotKind};
 use crate::names::{ObjectName, PartsName};
 use crate::store::assemble::assemble;
 use crate::store::collect::Collection;
 use crate::store::collect_report::CollectOptions;
-use crate::store::protocol::{
-    Adopt, BaseChoice, CommitStep, Committing, Ledger, Pending, Retention, choose_base, fenced,
-};
-use crate::store::publish::{publish, store_parts};
+use crate::store::known::Known;
+use crate::store::operators::Operators;
+use crate::store::prepared::{Prepared, adoption, parent_of, taken};
+use crate::store::protocol::{Adopt, CommitStep, Ledger, Pending, Retention, choose_base, fenced};
+use crate::store::publish::{in_doubt, store_parts};
 use crate::store::remote::Remote;
 use crate::store::snapshot::Snapshot;
+
+/// How far two clocks may differ until one of them is taken to be wrong.
+const CLOCK_SKEW_MS_MAX: u64 = 10 * 60 * 1_000;
 
 /// The leader of a job, as long as nobody claims the next epoch.
 ///
@@ -31,18 +36,11 @@ pub struct Coordinator {
     adopted: Snapshot,
     confirmed: Snapshot,
     in_doubt: Option<Prepared>,
+    operators: Operators,
     /// Collections begun.
     collections: u64,
-    /// Held by the collection that runs.
-    collecting: Arc<Mutex<()>>,
-}
-
-/// A manifest whose creation has begun.
-#[derive(Debug)]
-struct Prepared {
-    manifest: Arc<Manifest>,
-    encoded: EncodedManifest,
-    committing: Committing,
+    /// Held by the collection that runs: what the ones before it have read.
+    collecting: Arc<Mutex<Known>>,
 }
 
 /// A confirmed snapshot.
@@ -113,6 +111,7 @@ impl Coordinator {
             confirmed: adopted.clone(),
             adopted,
             in_doubt: None,
+            operators: Operators::default(),
             collections: 0,
             collecting: Arc::default(),
         })
@@ -149,6 +148,34 @@ impl Coordinator {
         self.ledger.in_doubt()
     }
 
+    /// Says which operators the job has: from now on a snapshot has exactly these. Without it, a
+    /// snapshot may have others beside those of the last one, and the first one of a job whatever
+    /// is acknowledged.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Mismatch`] if one of the last confirmed snapshot is not among them and was
+    /// not dropped by [`Coordinator::drop_operator`].
+    pub fn name_operators(
+        &mut self,
+        operators: impl IntoIterator<Item = OperatorId>,
+    ) -> Result<()> {
+        let last = self.operators_of_confirmed();
+        self.operators.name(operators.into_iter().collect(), &last)
+    }
+
+    /// Gives up the state of an operator: snapshots may leave it out, and then it is gone.
+    pub fn drop_operator(&mut self, operator: OperatorId) {
+        self.operators.drop_state(operator);
+    }
+
+    fn operators_of_confirmed(&self) -> BTreeSet<OperatorId> {
+        let operators = &self.confirmed.manifest().operators;
+        operators
+            .iter()
+            .map(|operator| operator.id.clone())
+            .collect()
+    }
+
     /// Begins a snapshot. Many can be pending at a time.
     ///
     /// # Errors
@@ -156,7 +183,7 @@ impl Coordinator {
     /// pending.
     pub fn trigger(&mut self, mode: SnapshotMode) -> Result<Trigger> {
         let last = self.confirmed.manifest().meta.ttl_clock_ms;
-        let ttl_clock_ms = self.remote.env.now_ms().max(last);
+        let ttl_clock_ms = ttl_clock(last, self.remote.env.now_ms());
         self.ledger.trigger(mode, ttl_clock_ms)
     }
 
@@ -170,11 +197,13 @@ impl Coordinator {
     /// - [`ErrorKind::InDoubt`]: not known yet. Call again with the same id, for as long as it
     ///   takes; `acks` and `engine` are not looked at again. Until then nothing may be restored,
     ///   aborted or rolled back.
+    /// - [`ErrorKind::Refused`]: the store is full or denies access, and nothing was committed.
     /// - [`ErrorKind::Declined`]: a newer snapshot was confirmed, this one was aborted, an
     ///   acknowledgement is of another attempt, or it refers to an object that it may not rely
     ///   on, which the error names.
     /// - [`ErrorKind::Invalid`], [`ErrorKind::Mismatch`], [`ErrorKind::Limit`]: the
-    ///   acknowledgements do not fit together.
+    ///   acknowledgements do not fit together, or an operator of the last confirmed snapshot is
+    ///   missing that was not dropped by [`Coordinator::drop_operator`].
     pub async fn commit(
         &mut self,
         id: SnapshotId,
@@ -197,7 +226,8 @@ impl Coordinator {
     ///
     /// # Errors
     /// [`ErrorKind::InDoubt`] while any commit is in doubt: it may have been confirmed;
-    /// [`ErrorKind::Fenced`]; [`ErrorKind::Invalid`] if it was never triggered.
+    /// [`ErrorKind::Fenced`]; [`ErrorKind::Invalid`] if it was never triggered, or is the last
+    /// confirmed one.
     pub fn abort(&mut self, id: SnapshotId) -> Result<()> {
         self.ledger.abort(id)
     }
@@ -250,6 +280,8 @@ impl Coordinator {
                         .with("task", ack.part.task)
                 })?;
         }
+        let got = acks.iter().map(|ack| ack.part.operator.clone()).collect();
+        self.operators.check(&got, &self.operators_of_confirmed())?;
         let referred: Vec<ObjectName> = acks
             .iter()
             .flat_map(|ack| &ack.part.segments)
@@ -293,7 +325,18 @@ impl Coordinator {
             .as_mut()
             .expect("a commit was prepared before it is settled");
         let position = prepared.position();
-        let step = prepared.publish(&self.remote).await?;
+        let is_first = !std::mem::replace(&mut prepared.is_begun, true);
+        let step = match prepared.publish(&self.remote).await {
+            Err(e) if e.kind() == ErrorKind::Refused && is_first => {
+                self.in_doubt = None;
+                self.ledger.on_commit_refused();
+                return Err(e);
+            }
+            Err(e) if e.kind() == ErrorKind::Refused => {
+                return Err(in_doubt(position.object(), e));
+            }
+            step => step?,
+        };
         let prepared = self.in_doubt.take().expect("it was there just now");
         match step {
             CommitStep::Fenced(by) => {
@@ -320,86 +363,13 @@ impl Coordinator {
     }
 }
 
-impl Prepared {
-    /// Encodes a manifest, and reads it back: what could not be restored is not committed.
-    fn new(manifest: Manifest) -> Result<Self> {
-        let encoded = manifest.encode()?;
-        let position = manifest.meta.position;
-        let fails = || {
-            Error::new(
-                ErrorKind::Invalid,
-                "the acknowledgements make no valid manifest",
-            )
-        };
-        let (again, digest) =
-            Manifest::decode(position.object(), &encoded.bytes).map_err(|e| fails().because(e))?;
-        if again != manifest || digest != encoded.digest {
-            return Err(fails().with("snapshot", position));
-        }
-        Ok(Self {
-            committing: Committing::new(position, manifest.meta.unique),
-            manifest: Arc::new(manifest),
-            encoded,
-        })
+/// The clock by which a restore drops what had expired. It does not run back by as much as the
+/// clocks of two machines differ, so that nothing comes back after a failover; a clock that ran
+/// ahead for long is not followed, because all that is written since would be dropped.
+fn ttl_clock(last_ms: u64, now_ms: u64) -> u64 {
+    if last_ms.saturating_sub(now_ms) <= CLOCK_SKEW_MS_MAX {
+        now_ms.max(last_ms)
+    } else {
+        now_ms
     }
-
-    fn position(&self) -> Position {
-        self.manifest.meta.position
-    }
-
-    async fn publish(&mut self, remote: &Remote) -> Result<CommitStep> {
-        let position = self.position();
-        publish(remote, position, &mut self.committing, &self.encoded.bytes).await
-    }
-
-    fn into_snapshot(self, remote: &Remote) -> Snapshot {
-        Snapshot::new(self.manifest, self.encoded.digest, remote.storage.clone())
-    }
-}
-
-/// The content of `base` under a new position; nothing for a new job.
-fn adoption(
-    remote: &Remote,
-    epoch: Epoch,
-    choice: BaseChoice,
-    base: Option<&Snapshot>,
-) -> Manifest {
-    let now_ms = remote.env.now_ms();
-    let meta = ManifestMeta {
-        job: remote.job.clone(),
-        position: Position::new(epoch, choice.next),
-        unique: UniqueId(remote.env.unique()),
-        parent: base.map(parent_of),
-        base: base.map(Snapshot::id),
-        created_ms: now_ms,
-        ttl_clock_ms: base.map_or(now_ms, |b| b.manifest().meta.ttl_clock_ms),
-        // The job goes on from it, so it is no longer the user's alone.
-        kind: match base.map(Snapshot::kind) {
-            None | Some(SnapshotKind::Savepoint) => SnapshotKind::Aligned,
-            Some(kind) => kind,
-        },
-        engine: base.map_or_else(Bytes::new, |b| b.engine().clone()),
-    };
-    Manifest {
-        meta,
-        operators: base.map_or_else(Vec::new, |b| b.manifest().operators.clone()),
-        parts: base.map_or_else(Vec::new, |b| b.manifest().parts.clone()),
-    }
-}
-
-fn parent_of(snapshot: &Snapshot) -> Parent {
-    Parent {
-        position: snapshot.position(),
-        unique: snapshot.manifest().meta.unique,
-        digest: snapshot.digest(),
-    }
-}
-
-fn taken(position: Position, unique: UniqueId) -> Error {
-    Error::new(
-        ErrorKind::Fenced,
-        "another coordinator of the same epoch has taken the snapshot's place",
-    )
-    .with("object", position.object())
-    .with("fenced_by", unique)
 }

@@ -110,10 +110,14 @@ impl Remote {
         let mut relists = 0;
         loop {
             let listing = self.listing().await?;
+            relists += 1;
             let Some(position) = newest(&listing.positions(), &listing.condemned) else {
+                // All that was listed has been condemned by one that was put since.
+                if !listing.manifests.is_empty() && relists < RELISTS_MAX {
+                    continue;
+                }
                 return Ok(None);
             };
-            relists += 1;
             match self.load(position).await {
                 // By now there is a newer one, and this one has been collected.
                 Err(e) if e.kind() == ErrorKind::NotFound && relists < RELISTS_MAX => {}

@@ -12,10 +12,14 @@ mod assemble;
 mod collect;
 mod collect_report;
 mod coordinator;
+mod known;
 mod load;
+mod operators;
 mod options;
 mod pinning;
 mod pins;
+mod planned;
+mod prepared;
 mod probe;
 pub mod protocol;
 mod publish;
@@ -24,6 +28,7 @@ mod restore;
 mod snapshot;
 mod snapshot_store;
 mod summary;
+mod sweeping;
 
 #[cfg(test)]
 mod tests;

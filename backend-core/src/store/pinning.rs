@@ -20,6 +20,8 @@ pub(super) struct Pins {
     pub(super) held: BTreeSet<Position>,
     /// Pins whose lease has ended.
     pub(super) expired: Vec<ObjectName>,
+    /// All pins, and what they pin.
+    pub(super) all: Vec<(ObjectName, Position)>,
 }
 
 impl Remote {
@@ -50,6 +52,7 @@ impl Pins {
         let now_ms = remote.env.now_ms();
         let mut pins = Self::default();
         for pin in remote.pins().await? {
+            pins.all.push((ObjectName::Pin(pin.unique), pin.position));
             if pin.holds_at(now_ms) {
                 pins.held.insert(pin.position);
             } else {
@@ -63,6 +66,45 @@ impl Pins {
 /// Pins first, then reads the condemn records: a collection that has not seen the pin has written
 /// its record before.
 pub(super) async fn pin(
+    remote: &Remote,
+    position: Position,
+    holder: &str,
+    lease_ms: Option<u64>,
+) -> Result<Pin> {
+    let pin = put_pin(remote, position, holder, lease_ms).await?;
+    match is_condemned(remote, position).await {
+        Ok(false) => Ok(pin),
+        condemned => {
+            let _ = remote.delete(ObjectName::Pin(pin.unique)).await;
+            condemned?;
+            Err(condemned_error(position))
+        }
+    }
+}
+
+/// Pins what `old` pins, too. A collection that had condemned it before `old` was seen keeps it
+/// as long as there is a pin at every moment, so `old` is left to end by itself in that case.
+pub(super) async fn renew(remote: &Remote, old: &Pin, lease_ms: Option<u64>) -> Result<Pin> {
+    let position = old.position;
+    let pin = put_pin(remote, position, &old.holder, lease_ms).await?;
+    let is_held = async {
+        if !is_condemned(remote, position).await? {
+            remote.delete(ObjectName::Pin(old.unique)).await?;
+            return Ok(true);
+        }
+        Ok(old.holds_at(remote.env.now_ms()) && remote.size(position.object()).await?.is_some())
+    };
+    match is_held.await {
+        Ok(true) => Ok(pin),
+        held => {
+            let _ = remote.delete(ObjectName::Pin(pin.unique)).await;
+            held?;
+            Err(condemned_error(position))
+        }
+    }
+}
+
+async fn put_pin(
     remote: &Remote,
     position: Position,
     holder: &str,
@@ -82,22 +124,20 @@ pub(super) async fn pin(
         Ok(Pin::decode(object, &remote.job, bytes)?.unique)
     })
     .await?;
-    let is_condemned = remote
-        .condemned()
-        .await
-        .map(|records| records.iter().any(|record| record.condemns(position)));
-    match is_condemned {
-        Ok(false) => Ok(pin),
-        condemned => {
-            let _ = remote.delete(object).await;
-            condemned?;
-            Err(Error::new(
-                ErrorKind::NotFound,
-                "the snapshot is condemned: a collection has deleted it, or is about to",
-            )
-            .with("snapshot", position))
-        }
-    }
+    Ok(pin)
+}
+
+async fn is_condemned(remote: &Remote, position: Position) -> Result<bool> {
+    let records = remote.condemned().await?;
+    Ok(records.iter().any(|record| record.condemns(position)))
+}
+
+fn condemned_error(position: Position) -> Error {
+    Error::new(
+        ErrorKind::NotFound,
+        "the snapshot is condemned: a collection has deleted it, or is about to",
+    )
+    .with("snapshot", position)
 }
 
 /// Makes the savepoint at `position` one of job `by`.

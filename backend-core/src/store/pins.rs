@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::{JobId, UniqueId};
 use crate::manifest::{Pin, Position, SnapshotKind};
 use crate::names::ObjectName;
-use crate::store::pinning::{pin, take_over};
+use crate::store::pinning::{pin, renew, take_over};
 use crate::store::remote::Remote;
 use crate::store::snapshot::Snapshot;
 use crate::store::snapshot_store::SnapshotStore;
@@ -35,11 +35,11 @@ impl Pinned {
     /// Holds the snapshot for `lease_ms` from now on, or for good.
     ///
     /// # Errors
-    /// As [`SnapshotStore::pin`]; the old pin stays as it is.
+    /// As [`SnapshotStore::pin`], also if a lease has ended and the snapshot is condemned; the
+    /// old pin stays as it is.
     pub async fn renew(&mut self, lease_ms: Option<u64>) -> Result<()> {
-        let renewed = pin(&self.remote, self.pin.position, &self.pin.holder, lease_ms).await?;
-        let old = std::mem::replace(&mut self.pin, renewed);
-        self.remote.delete(ObjectName::Pin(old.unique)).await
+        self.pin = renew(&self.remote, &self.pin, lease_ms).await?;
+        Ok(())
     }
 
     /// Lets go of the snapshot.

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ids::UniqueId;
 use crate::names::{Folder, ObjectName};
+use crate::storage::Listed;
 use crate::store::protocol::CreateAnswer;
 use crate::store::remote::{Remote, Tries};
 
@@ -59,8 +60,9 @@ async fn check(remote: &Remote, name: ObjectName) -> Result<()> {
         }
         None => return Err(refused(name, "the store does not find what it has created")),
     }
-    let listed = remote.list(Folder::Probe).await?;
-    if listed.iter().any(|object| object.name == name) {
+    let listed = remote.list_all(Folder::Probe).await?;
+    let is_it = |listed: &Listed| matches!(listed, Listed::Object(object) if object.name == name);
+    if listed.iter().any(is_it) {
         Ok(())
     } else {
         Err(refused(name, "the store does not list what it has created"))

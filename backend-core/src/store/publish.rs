@@ -83,7 +83,8 @@ async fn check_owner(remote: &Remote, last: Option<Epoch>) -> Result<()> {
 /// `Confirmed`, `Fenced` or `Taken`.
 ///
 /// # Errors
-/// [`ErrorKind::InDoubt`]: call again with the same machine and bytes.
+/// [`ErrorKind::InDoubt`]: call again with the same machine and bytes. [`ErrorKind::Refused`] if
+/// this call has created nothing.
 pub(super) async fn publish(
     remote: &Remote,
     position: Position,
@@ -142,13 +143,22 @@ pub(super) async fn store_parts(remote: &Remote, name: PartsName, bytes: Bytes) 
 }
 
 /// One try to create an object, with a pause after it if its outcome is not known.
+///
+/// # Errors
+/// [`ErrorKind::Refused`] only if it is the first of `tries`.
 pub(super) async fn create(
     remote: &Remote,
     object: ObjectName,
     bytes: Bytes,
     tries: &mut Tries,
 ) -> Result<CreateAnswer> {
-    let (answer, doubt) = remote.create_once(object, bytes).await?;
+    let (answer, doubt) = match remote.create_once(object, bytes).await {
+        // An earlier try may still take effect.
+        Err(e) if e.kind() == ErrorKind::Refused && !tries.is_first() => {
+            return Err(in_doubt(object, e));
+        }
+        outcome => outcome?,
+    };
     match (answer, doubt) {
         (CreateAnswer::Created, _) => {}
         (_, Some(doubt)) => remote.pause(tries, in_doubt(object, doubt)).await?,

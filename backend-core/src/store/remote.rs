@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::ids::JobId;
 use crate::names::{Folder, ObjectName};
 use crate::runtime::IoRuntime;
-use crate::storage::{Created, ListedObject, Lying, Storage};
+use crate::storage::{Created, Listed, ListedObject, Storage};
 use crate::store::options::StoreOptions;
 use crate::store::protocol::CreateAnswer;
 
@@ -37,6 +37,13 @@ const LISTED_AHEAD: usize = 1_024;
 #[derive(Debug, Default)]
 pub(crate) struct Tries {
     done: u32,
+}
+
+impl Tries {
+    /// Whether there has been none so far.
+    pub(crate) fn is_first(&self) -> bool {
+        self.done == 0
+    }
 }
 
 impl Remote {
@@ -64,7 +71,8 @@ impl Remote {
     /// One try to create an object; the error says why the answer is in doubt.
     ///
     /// # Errors
-    /// [`ErrorKind::Unsupported`] if the store cannot create on condition.
+    /// [`ErrorKind::Unsupported`] if the store cannot create on condition;
+    /// [`ErrorKind::Refused`] if this try did nothing.
     pub(crate) async fn create_once(
         &self,
         name: ObjectName,
@@ -74,7 +82,7 @@ impl Remote {
         match self.once(put).await {
             Ok(Created::Yes) => Ok((CreateAnswer::Created, None)),
             Ok(Created::Exists) => Ok((CreateAnswer::Exists, None)),
-            Err(e) if e.kind() == ErrorKind::Unsupported => Err(e),
+            Err(e) if matches!(e.kind(), ErrorKind::Unsupported | ErrorKind::Refused) => Err(e),
             Err(e) => Ok((CreateAnswer::InDoubt, Some(e.with("object", name)))),
         }
     }
@@ -102,8 +110,8 @@ impl Remote {
             .await
     }
 
-    /// The objects of a folder, as they are listed: for folders that are larger than memory.
-    pub(super) fn listed(&self, folder: Folder) -> mpsc::Receiver<Result<ListedObject>> {
+    /// What lies in a folder, as it is listed: for folders that are larger than memory.
+    pub(super) fn listed(&self, folder: Folder) -> mpsc::Receiver<Result<Listed>> {
         let (found, listed) = mpsc::channel(LISTED_AHEAD);
         let storage = self.storage.clone();
         let time_max = self.options.request_time_max();
@@ -142,7 +150,7 @@ impl Remote {
         self.io.blocking(move || work(&storage)).await
     }
 
-    pub(crate) async fn list_all(&self, folder: Folder) -> Result<Vec<Lying>> {
+    pub(crate) async fn list_all(&self, folder: Folder) -> Result<Vec<Listed>> {
         self.retried(move |storage| async move { storage.list_all(folder).await })
             .await
     }

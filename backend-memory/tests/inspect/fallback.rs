@@ -45,6 +45,9 @@ fn a_damaged_segment_costs_the_snapshots_that_name_it_and_no_other() {
     // The old coordinator is fenced, and what was given up is collected.
     let old = job.coordinator.trigger(backend_core::SnapshotMode::Full);
     let id = old.expect("it does not know yet").id;
+    for operator in &adopted.manifest().operators {
+        job.coordinator.drop_operator(operator.id.clone());
+    }
     let refused = block_on(job.coordinator.commit(id, Vec::new(), Bytes::new()));
     assert_eq!(refused.expect_err("fenced").kind(), ErrorKind::Fenced);
     let collection = fallback

@@ -7,7 +7,7 @@ use crate::inspect::verify::findings::{Findings, of_object};
 use crate::manifest::limits::RECORD_BYTES_MAX;
 use crate::manifest::{Claim, Condemn, Position};
 use crate::names::{Folder, ObjectName};
-use crate::storage::Lying;
+use crate::storage::Listed;
 use crate::store::Remote;
 
 /// The objects of a folder with their sizes; what else lies there is a fault that hurts no
@@ -18,10 +18,10 @@ pub(super) async fn list(
     findings: &mut Findings,
 ) -> Result<Vec<(ObjectName, u64)>> {
     let mut objects = Vec::new();
-    for lying in remote.list_all(folder).await? {
-        match lying {
-            Lying::Object(name, bytes) => objects.push((name, bytes)),
-            Lying::Stranger(name, bytes) => {
+    for listed in remote.list_all(folder).await? {
+        match listed {
+            Listed::Object(object) => objects.push((object.name, object.bytes)),
+            Listed::Stranger(name, bytes) => {
                 let e = Error::new(ErrorKind::Corrupt, "a folder holds a stranger")
                     .with("folder", folder.as_str())
                     .with("bytes", bytes);

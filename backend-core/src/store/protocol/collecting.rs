@@ -130,7 +130,26 @@ impl Sweep {
 
     /// Whether the manifest at `position` goes.
     pub fn dooms_manifest(&self, position: Position) -> bool {
-        position < self.below && !self.spared.contains(&position)
+        self.is_below(position) && !self.spared.contains(&position)
+    }
+
+    fn is_below(&self, position: Position) -> bool {
+        position < self.below
+    }
+
+    /// Whether nobody who still leads creates `object`, a claim, a manifest or a record.
+    pub fn is_past(&self, object: &ObjectName) -> bool {
+        match *object {
+            ObjectName::Epoch(epoch) => epoch <= self.below.epoch,
+            ObjectName::Collect(epoch, _) => epoch < self.below.epoch,
+            ObjectName::Manifest(epoch, id) | ObjectName::Claimed(epoch, id) => {
+                self.is_below(Position::new(epoch, id))
+            }
+            ObjectName::Parts(_)
+            | ObjectName::Segment(_)
+            | ObjectName::Pin(_)
+            | ObjectName::Probe(_) => false,
+        }
     }
 
     /// Whether an object of state goes, if `named` are the objects of all of [`Sweep::kept`].

@@ -243,6 +243,11 @@ impl Ledger {
         self.in_doubt = Some(id);
     }
 
+    /// The commit that was begun last has done nothing.
+    pub fn on_commit_refused(&mut self) {
+        self.in_doubt = None;
+    }
+
     /// The snapshot in doubt.
     pub fn in_doubt(&self) -> Option<SnapshotId> {
         self.in_doubt
@@ -277,13 +282,19 @@ impl Ledger {
     ///
     /// # Errors
     /// [`ErrorKind::InDoubt`] if it may have been committed; [`ErrorKind::Fenced`];
-    /// [`ErrorKind::Invalid`] if it was never triggered.
+    /// [`ErrorKind::Invalid`] if it was never triggered, or is the last confirmed one.
     pub fn abort(&mut self, id: SnapshotId) -> Result<()> {
         self.check_leads()?;
         self.check_settled(None)?;
         if id >= self.next {
             return Err(
                 Error::new(ErrorKind::Invalid, "the snapshot was never triggered")
+                    .with("snapshot", id),
+            );
+        }
+        if id == self.confirmed {
+            return Err(
+                Error::new(ErrorKind::Invalid, "the snapshot is confirmed already")
                     .with("snapshot", id),
             );
         }

@@ -104,7 +104,8 @@ pub struct Others {
 /// holds. `condemned` are the records so far.
 ///
 /// Only a snapshot that was confirmed is kept for its age or its newness. Those are the ancestors
-/// of the last one; where ancestors have been deleted, what an earlier record spared was one.
+/// of the last one; where ancestors have been deleted, what an earlier record spared was one,
+/// unless the job went past it.
 pub fn retain(
     holds: &Holds,
     candidates: &[Candidate],
@@ -159,7 +160,7 @@ fn confirmed_among(
     let parents: BTreeMap<_, _> = candidates.iter().map(|c| (c.position, c.parent)).collect();
     let spared = condemned.iter().flat_map(|record| &record.except);
     let mut confirmed: BTreeSet<Position> = spared
-        .filter(|p| parents.contains_key(p))
+        .filter(|p| parents.contains_key(p) && !is_passed_over(**p, candidates))
         .copied()
         .collect();
     let mut next = Some(last);

@@ -129,6 +129,12 @@ fn an_aborted_snapshot_cannot_be_committed_and_others_can() {
         ErrorKind::Declined
     );
     commit(&mut coordinator, &two, "").expect("not affected");
+    assert_eq!(
+        kind(coordinator.abort(two.id)),
+        ErrorKind::Invalid,
+        "it is confirmed"
+    );
+    coordinator.abort(one.id).expect("it is dead already");
 }
 
 #[test]

@@ -24,6 +24,10 @@ use crate::names::ObjectName;
 pub(super) enum Fault {
     /// It fails and nothing happened.
     PutBefore,
+    /// There is no space.
+    PutFull,
+    /// It may not be read.
+    Deny,
     /// It takes effect, and fails nevertheless.
     PutAfter,
     /// It never answers, and takes effect when [`Faulty::land`] is called.
@@ -133,6 +137,14 @@ fn failure() -> object_store::Error {
     }
 }
 
+fn full() -> object_store::Error {
+    let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+    object_store::Error::Generic {
+        store: "Faulty",
+        source: full.into(),
+    }
+}
+
 #[async_trait]
 impl ObjectStore for Faulty {
     async fn put_opts(
@@ -143,6 +155,7 @@ impl ObjectStore for Faulty {
     ) -> Result<PutResult> {
         let among = [
             Fault::PutBefore,
+            Fault::PutFull,
             Fault::PutAfter,
             Fault::PutStall,
             Fault::Replace,
@@ -150,6 +163,7 @@ impl ObjectStore for Faulty {
         ];
         match self.next(path, &among) {
             Some(Fault::PutBefore) => return Err(failure()),
+            Some(Fault::PutFull) => return Err(full()),
             Some(Fault::PutAfter) => {
                 self.inner.put_opts(path, payload, options).await?;
                 return Err(failure());
@@ -196,7 +210,11 @@ impl ObjectStore for Faulty {
                 None => self.inner.delete(&place).await?,
             }
         }
-        match self.next(path, &[Fault::Read, Fault::Invent]) {
+        match self.next(path, &[Fault::Read, Fault::Invent, Fault::Deny]) {
+            Some(Fault::Deny) => Err(object_store::Error::PermissionDenied {
+                path: path.to_string(),
+                source: "planned".into(),
+            }),
             Some(Fault::Invent) => {
                 let (path, payload) = (Path::from("invented"), PutPayload::from_static(b"x"));
                 self.inner.put(&path, payload).await?;

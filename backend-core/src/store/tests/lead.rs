@@ -184,7 +184,7 @@ fn stores_that_lie_are_refused_with_what_they_did() {
 }
 
 #[test]
-fn the_time_to_live_clock_never_goes_back() {
+fn the_time_to_live_clock_stays_where_clocks_differ_and_not_where_one_was_wrong() {
     let storage = Storage::memory();
     let clock = Arc::new(ManualEnvironment::new(5_000, 1));
     let store = block_on(SnapshotStore::open(storage, job(), clock.clone())).expect("opened");
@@ -204,4 +204,11 @@ fn the_time_to_live_clock_never_goes_back() {
     clock.set_ms(1_000);
     let back = snapshot(&mut coordinator, "").expect("it leads").snapshot;
     assert_eq!(back.manifest().meta.ttl_clock_ms, 9_000);
+    // A machine whose clock was a year ahead, and is right again.
+    let (now, year) = (1_000_000, 31_536_000_000);
+    for (clock_ms, expected) in [(now + year, now + year), (now, now), (now - 1, now)] {
+        clock.set_ms(clock_ms);
+        let next = snapshot(&mut coordinator, "").expect("it leads").snapshot;
+        assert_eq!(next.manifest().meta.ttl_clock_ms, expected);
+    }
 }

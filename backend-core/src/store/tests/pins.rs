@@ -1,10 +1,11 @@
 //! Pins, savepoints that change hands, and going on from an older snapshot.
 
-use super::collect::{at, collect, commit_of, extend, manifests, segments, stored};
+use super::collect::{at, collect, commit_of, extend, last, manifests, segments, stored};
 use super::*;
 use crate::manifest::{Condemn, Pin};
 use crate::names::{Folder, ObjectName};
 use crate::store::Retention;
+use crate::store::pinning::renew;
 
 #[test]
 fn a_pinned_snapshot_stays_until_it_is_released() {
@@ -89,6 +90,21 @@ fn a_pin_that_races_a_record_keeps_its_files() {
         [2, 3],
         "the pinned one's segment is there"
     );
+    // As long as it is pinned it can be pinned for longer, and not once its lease has ended.
+    let store = open(&storage, 7);
+    let lease = |expires_ms| Pin {
+        expires_ms: Some(expires_ms),
+        ..pin.clone()
+    };
+    let ended = block_on(renew(store.remote(), &lease(1), None));
+    assert_eq!(kind(ended), ErrorKind::NotFound);
+    let longer = block_on(renew(store.remote(), &lease(u64::MAX), None)).expect("it is held");
+    block_on(store.unpin(pin.unique)).expect("answers");
+    collect(&mut leader, &Retention::default()).expect("it leads");
+    assert_eq!(segments(&storage), [2, 3]);
+    block_on(store.unpin(longer.unique)).expect("answers");
+    collect(&mut leader, &Retention::default()).expect("it leads");
+    assert_eq!(segments(&storage), [3]);
 }
 
 #[test]
@@ -209,4 +225,20 @@ fn an_operator_goes_on_from_an_older_snapshot() {
     extend(&mut second, &storage, &[two]);
     collect(&mut second, &Retention::default()).expect("it leads");
     assert_eq!(segments(&storage), [2, 5], "and goes");
+}
+
+#[test]
+fn what_was_given_up_does_not_count_among_the_newest() {
+    let storage = Storage::memory();
+    let mut first = claim(&storage, 1);
+    for _ in 0..4 {
+        extend(&mut first, &storage, &[]);
+    }
+    // A record that spares them all says that they were confirmed once.
+    collect(&mut first, &last(4)).expect("it leads");
+    let mut second = block_on(open(&storage, 2).claim_at(at(1, 3))).expect("it is there");
+    extend(&mut second, &storage, &[]);
+    let report = collect(&mut second, &last(3)).expect("it leads");
+    let kept: Vec<_> = report.kept.keys().map(|p| p.id.0).collect();
+    assert_eq!(kept, [2, 3, 7], "{report}");
 }

@@ -6,7 +6,7 @@ use super::collect::{at, collect, commit_of, extend, last, manifests, segments, 
 use super::faulty::{Fault, Faulty};
 use super::*;
 use crate::manifest::Condemn;
-use crate::names::ObjectName;
+use crate::names::{Folder, ObjectName};
 use crate::store::{CollectOptions, CollectReport};
 
 #[test]
@@ -70,7 +70,9 @@ fn g12_a_fenced_coordinator_deletes_nothing() {
         (manifests(&storage), segments(&storage)),
         (vec![1, 2, 3, 4], vec![2, 3])
     );
-    // Its record is there, and takes nothing from its successor.
+    // It has not even said what it would delete, which would narrow what its successor keeps.
+    let records = block_on(storage.list(Folder::Collect)).expect("listed");
+    assert_eq!(records.len(), 0);
     let third = claim(&storage, 3);
     let parent = third.adopted().manifest().meta.parent.expect("it has one");
     assert_eq!(parent.position, second.adopted().position());
@@ -163,8 +165,9 @@ fn a_collection_that_is_limited_or_fails_is_ended_by_the_next() {
         (Fault::Delete, ""),
         (Fault::List, "segments"),
     ] {
-        // A read that fails is followed by a look, which fails, too.
-        faulty.plan(fault, folder, 6);
+        // There is something new to read. A read that fails is followed by a look, which fails, too.
+        extend(&mut leader, &storage, &[]);
+        faulty.plan(fault, folder, 24);
         let outcome = collect(&mut leader, &last(1)).map_err(|e| e.kind());
         assert!(
             matches!(outcome, Err(ErrorKind::Transient | ErrorKind::InDoubt)),
@@ -175,7 +178,7 @@ fn a_collection_that_is_limited_or_fails_is_ended_by_the_next() {
     collect(&mut leader, &last(1)).expect("it leads");
     assert_eq!(
         (manifests(&storage), segments(&storage)),
-        (vec![7], vec![7])
+        (vec![15], vec![15])
     );
 }
 
