@@ -109,8 +109,15 @@ pub struct TimeToLive {
     pub ttl_ms: u64,
     /// Whether reads refresh, too.
     pub refresh_on_read: bool,
-    /// Whether an expired entry may still be returned until it is removed.
+    /// Whether an expired entry may still be returned until it is removed: by the read that meets
+    /// it, by a sweep, by a merge.
     pub returns_expired: bool,
+    /// A read moves the expiry only if it moves by so much, in milliseconds: else a state that is
+    /// read often would be written into every increment. 0: every read does.
+    pub refresh_ms_min: u64,
+    /// Whether entries that were written before the state had a time to live get one when it is
+    /// registered with it; else they live until they are written, and on.
+    pub covers_old: bool,
 }
 
 impl TimeToLive {
@@ -129,7 +136,28 @@ impl TimeToLive {
             ttl_ms,
             refresh_on_read: false,
             returns_expired: false,
+            refresh_ms_min: 0,
+            covers_old: false,
         })
+    }
+
+    /// Reads refresh, too, if the expiry then moves by `refresh_ms_min` or more.
+    pub fn refreshed_by_reads(mut self, refresh_ms_min: u64) -> Self {
+        self.refresh_on_read = true;
+        self.refresh_ms_min = refresh_ms_min;
+        self
+    }
+
+    /// What has expired is returned until it is removed.
+    pub fn shown_until_removed(mut self) -> Self {
+        self.returns_expired = true;
+        self
+    }
+
+    /// Entries that are older than the time to live itself live from its registration on.
+    pub fn covering_old_entries(mut self) -> Self {
+        self.covers_old = true;
+        self
     }
 }
 

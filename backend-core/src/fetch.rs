@@ -40,6 +40,16 @@ impl<'a, T> Fetch<'a, T> {
         Self::Pending(Box::pin(future))
     }
 
+    /// The answer of `future`, at hand if the future does not wait for anything.
+    pub fn eager(future: impl Future<Output = Result<T>> + Send + 'a) -> Self {
+        let mut future: Deferred<'a, T> = Box::pin(future);
+        let waker = futures::task::noop_waker_ref();
+        match future.as_mut().poll(&mut Context::from_waker(waker)) {
+            Poll::Ready(result) => Self::from_result(result),
+            Poll::Pending => Self::Pending(future),
+        }
+    }
+
     /// Whether the answer is at hand.
     pub fn is_ready(&self) -> bool {
         matches!(self, Self::Ready(_))

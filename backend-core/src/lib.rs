@@ -26,6 +26,7 @@ pub mod segment;
 pub mod storage;
 pub mod store;
 pub mod table;
+pub mod ttl;
 pub mod upload;
 pub mod value;
 mod wire;

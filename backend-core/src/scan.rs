@@ -68,6 +68,11 @@ impl EntryBatch {
         }
     }
 
+    /// An empty batch with the bounds of another one.
+    pub fn like(other: &Self) -> Self {
+        Self::new(other.entries_max, other.bytes_target)
+    }
+
     /// Forgets all entries and keeps the memory.
     pub fn clear(&mut self) {
         self.bytes.clear();
@@ -126,7 +131,7 @@ impl EntryBatch {
     }
 
     /// The entries in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> + DoubleEndedIterator {
         (0..self.len()).map(|i| self.get(i))
     }
 }

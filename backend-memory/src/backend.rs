@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use backend_core::clock::SharedEnvironment;
 use backend_core::runtime::IoRuntime;
 use backend_core::storage::Storage;
+use backend_core::ttl::TimedStore;
 use backend_core::{KeyedStore, Result, StateBackend, TaskRestore, TaskScope};
 
 use crate::options::MemoryOptions;
@@ -75,6 +76,7 @@ impl StateBackend for MemoryBackend {
                 runtime.run(restore(shared, scope, restored)).await?
             }
         };
-        Ok(Box::new(store))
+        let environment = self.shared.environment.clone();
+        Ok(Box::new(TimedStore::new(store, environment)))
     }
 }

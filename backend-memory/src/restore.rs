@@ -6,6 +6,7 @@ use backend_core::chain::{Chain, KeySpan};
 use backend_core::entry::Op;
 use backend_core::lineage::Lineage;
 use backend_core::segment::{Clip, SegmentRef, SegmentSource, SegmentStream};
+use backend_core::ttl::seal;
 use backend_core::{
     Error, ErrorKind, Generation, HashRange, Result, TaskPart, TaskRestore, TaskScope,
 };
@@ -24,7 +25,7 @@ pub(crate) async fn restore(
     let mut states = States::default();
     for part in &restored.parts {
         for descriptor in &part.states {
-            states.register(descriptor, &scope)?;
+            states.restore(descriptor, &scope)?;
         }
     }
     let newest = restored
@@ -118,6 +119,7 @@ async fn load(
         KeySpan::default(),
         clip.shards(),
     );
+    let mut sealed = Vec::new();
     while let Some(mut block) = stream.next_block().await? {
         while let Some(mut entry) = block.next_entry().map_err(|e| source.place_error(e))? {
             if !clip.admits(&entry.key).map_err(|e| source.place_error(e))? {
@@ -138,6 +140,11 @@ async fn load(
                     .with("state_uid", format_args!("{:#010x}", entry.key.state.0)),
                 )
             })?;
+            if state.descriptor.ttl.is_some() && entry.op == Op::Put {
+                sealed.clear();
+                seal(entry.expires_ms, entry.value, &mut sealed);
+                entry.value = &sealed;
+            }
             state.table.load(&entry, newest)?;
         }
     }

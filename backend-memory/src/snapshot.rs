@@ -8,6 +8,7 @@ use backend_core::lineage::{Delta, FrozenGeneration, Lineage};
 use backend_core::runtime::IoRuntime;
 use backend_core::segment::Tier;
 use backend_core::table::{FrozenTable, SortedMode, Table};
+use backend_core::ttl::stored;
 use backend_core::upload::{EntrySink, RunSpec, Uploaded, Uploader};
 use backend_core::{
     Error, ErrorKind, Generation, Result, SnapshotStats, StateDescriptor, TaskPart, TaskScope,
@@ -79,6 +80,8 @@ pub(crate) struct Frozen {
 #[derive(Debug)]
 struct Reaped {
     tables: Vec<FrozenTable>,
+    /// What had expired when they were frozen is not stored.
+    clock_ms: u64,
     reaper: IoRuntime,
 }
 
@@ -96,6 +99,7 @@ impl Frozen {
     pub(crate) fn new(
         states: &mut States,
         generation: FrozenGeneration,
+        clock_ms: u64,
         reaper: &IoRuntime,
     ) -> Self {
         let newer_than = generation.newer_than();
@@ -113,6 +117,7 @@ impl Frozen {
             .collect();
         let tables = Reaped {
             tables,
+            clock_ms,
             reaper: reaper.clone(),
         };
         Self {
@@ -239,15 +244,30 @@ async fn upload(
     } else {
         SortedMode::Changes
     };
-    let uids: Vec<_> = descriptors.iter().map(StateDescriptor::uid).collect();
+    let states = descriptors.iter().map(|d| (d.uid(), d.ttl.is_some()));
+    let states: Vec<_> = states.collect();
+    let clock_ms = tables.clock_ms;
     let produce = move |sink: &mut EntrySink<'_>| {
-        let mut tables: Vec<_> = uids.into_iter().zip(tables.tables.drain(..)).collect();
-        tables.sort_by_key(|(uid, _)| *uid);
+        let mut tables: Vec<_> = states.into_iter().zip(tables.tables.drain(..)).collect();
+        tables.sort_by_key(|((uid, _), _)| *uid);
         // Popped from the back in the order of the format, so that each table is freed when it
         // has been encoded.
         tables.reverse();
-        while let Some((uid, table)) = tables.pop() {
-            table.into_sorted(uid, newer_than, mode, sink)?;
+        while let Some(((uid, is_timed), table)) = tables.pop() {
+            if !is_timed {
+                table.into_sorted(uid, newer_than, mode, sink)?;
+                continue;
+            }
+            table.into_sorted(uid, newer_than, mode, &mut |sealed, hidden| {
+                let entry = stored(sealed, clock_ms);
+                if entry.op == sealed.op {
+                    sink(&entry, hidden)
+                } else if is_full {
+                    Ok(())
+                } else {
+                    sink(&entry, sealed.value.len() as u64)
+                }
+            })?;
         }
         Ok(())
     };

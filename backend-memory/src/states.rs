@@ -3,8 +3,9 @@
 use backend_core::descriptor::StateUid;
 use backend_core::limits::STATES_MAX;
 use backend_core::table::Table;
+use backend_core::ttl::{Switch, reseal};
 use backend_core::{
-    Error, ErrorKind, Result, StateDescriptor, StateId, StateKey, StateKind, TaskScope,
+    Error, ErrorKind, Generation, Result, StateDescriptor, StateId, StateKey, StateKind, TaskScope,
 };
 
 /// One state and its entries.
@@ -12,6 +13,8 @@ use backend_core::{
 pub(crate) struct State {
     pub(crate) descriptor: StateDescriptor,
     pub(crate) table: Table,
+    /// Whether somebody has registered it since it was restored.
+    is_claimed: bool,
 }
 
 /// All states of a store: a [`StateId`] is the index.
@@ -19,20 +22,56 @@ pub(crate) struct State {
 pub(crate) struct States(Vec<State>);
 
 impl States {
-    /// Finds the state that `wanted` describes, or makes it.
+    /// Finds the state that `wanted` describes, or makes it. Says what had to become of what was
+    /// restored, which is of generation `restored`, or older.
     pub(crate) fn register(
         &mut self,
         wanted: &StateDescriptor,
         scope: &TaskScope,
-    ) -> Result<StateId> {
+        now_ms: u64,
+        restored: Generation,
+    ) -> Result<(StateId, Switch)> {
+        let Some(index) = self.find(wanted)? else {
+            return Ok((self.add(wanted, scope, true)?, Switch::Nothing));
+        };
+        let state = &mut self.0[index];
+        let switch = Switch::between(&state.descriptor, wanted, now_ms);
+        if switch != Switch::Nothing {
+            if state.is_claimed {
+                return Err(Error::new(
+                    ErrorKind::Mismatch,
+                    "a time to live is switched on or off at the first registration after a restore",
+                )
+                .with("state", &wanted.name));
+            }
+            let table = Table::new(wanted.kind, scope.range, scope.hasher);
+            let frozen = std::mem::replace(&mut state.table, table).freeze();
+            reseal(frozen, wanted.uid(), switch, restored, &mut state.table)?;
+        }
+        state.descriptor.ttl = wanted.ttl;
+        state.is_claimed = true;
+        Ok((StateId(index as u32), switch))
+    }
+
+    /// Finds the state that was stored as `stored`, or makes it. If only some of the tasks that are
+    /// restored knew a time to live, it has one.
+    pub(crate) fn restore(&mut self, stored: &StateDescriptor, scope: &TaskScope) -> Result<()> {
+        match self.find(stored)? {
+            None => self.add(stored, scope, false).map(drop),
+            Some(index) => {
+                let found = &mut self.0[index].descriptor;
+                found.ttl = stored.ttl.or(found.ttl);
+                Ok(())
+            }
+        }
+    }
+
+    fn find(&mut self, wanted: &StateDescriptor) -> Result<Option<usize>> {
         wanted.validate()?;
         let uid = wanted.uid();
-        if let Some(index) = self
-            .0
-            .iter()
-            .position(|state| state.descriptor.uid() == uid)
-        {
-            let found = &mut self.0[index].descriptor;
+        let index = self.0.iter().position(|s| s.descriptor.uid() == uid);
+        if let Some(index) = index {
+            let found = &self.0[index].descriptor;
             if found.name != wanted.name {
                 return Err(Error::new(
                     ErrorKind::Invalid,
@@ -42,9 +81,16 @@ impl States {
                 .with("collides_with", &found.name));
             }
             found.check_compatible(wanted)?;
-            found.ttl = wanted.ttl;
-            return Ok(StateId(index as u32));
         }
+        Ok(index)
+    }
+
+    fn add(
+        &mut self,
+        wanted: &StateDescriptor,
+        scope: &TaskScope,
+        is_claimed: bool,
+    ) -> Result<StateId> {
         if self.0.len() >= STATES_MAX {
             return Err(
                 Error::new(ErrorKind::Limit, "an operator has too many states")
@@ -52,10 +98,10 @@ impl States {
                     .with("state", &wanted.name),
             );
         }
-        let table = Table::new(wanted.kind, scope.range, scope.hasher);
         self.0.push(State {
             descriptor: wanted.clone(),
-            table,
+            table: Table::new(wanted.kind, scope.range, scope.hasher),
+            is_claimed,
         });
         Ok(StateId((self.0.len() - 1) as u32))
     }

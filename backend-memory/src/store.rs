@@ -4,6 +4,7 @@ use backend_core::contract::{EditFn, EditManyFn};
 use backend_core::generation::WriteContext;
 use backend_core::limits::{SUB_KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use backend_core::lineage::Lineage;
+use backend_core::ttl::is_expired;
 use backend_core::{
     EntryBatch, Error, ErrorKind, Fetch, Generation, KeyCursor, KeyedStore, PendingSnapshot,
     Pressure, Result, SnapshotId, StateDescriptor, StateId, StateKey, StateKind, StateView,
@@ -18,6 +19,9 @@ use crate::view::MemoryView;
 
 /// Pages that one [`KeyedStore::maintain`] looks at for tombstones to drop, per state.
 const SWEEP_PAGES: usize = 256;
+
+/// Entries that one [`KeyedStore::maintain`] looks at for those that have expired, per state.
+const EXPIRE_ENTRIES: usize = 4_096;
 
 /// Writes between two looks at the memory that is used.
 const WRITES_PER_MEMORY_CHECK: u32 = 1_024;
@@ -103,7 +107,15 @@ impl KeyedStore for MemoryStore {
     }
 
     fn register(&mut self, descriptor: &StateDescriptor) -> Result<StateId> {
-        self.states.register(descriptor, &self.scope)
+        let now_ms = self.shared.environment.now_ms();
+        let stamp = self.lineage.covered();
+        let (id, switch) = self
+            .states
+            .register(descriptor, &self.scope, now_ms, stamp)?;
+        if switch.needs_full() {
+            self.lineage.require_full(self.context.generation);
+        }
+        Ok(id)
     }
 
     fn states(&self) -> Vec<StateDescriptor> {
@@ -225,6 +237,23 @@ impl KeyedStore for MemoryStore {
         Ok(self.pressure())
     }
 
+    fn list_set(
+        &mut self,
+        state: StateId,
+        key: &StateKey,
+        sub_key: &[u8],
+        element: Option<&[u8]>,
+    ) -> Result<Pressure> {
+        let table = self
+            .states
+            .table(state, StateKind::List, key, &self.scope)?;
+        if let Some(element) = element {
+            check_value(element)?;
+        }
+        table.list_set(key, sub_key, element, &self.context);
+        Ok(self.pressure())
+    }
+
     #[inline]
     fn map_get<'a>(
         &'a mut self,
@@ -311,7 +340,13 @@ impl KeyedStore for MemoryStore {
             ..*trigger
         };
         let frozen_generation = self.lineage.freeze(self.context.generation, &as_written);
-        let frozen = Frozen::new(&mut self.states, frozen_generation, &self.shared.runtime);
+        let clock_ms = self.shared.environment.now_ms();
+        let frozen = Frozen::new(
+            &mut self.states,
+            frozen_generation,
+            clock_ms,
+            &self.shared.runtime,
+        );
         self.last_snapshot = trigger.id;
         self.context.generation = self.context.generation.next();
         self.refresh_context();
@@ -338,7 +373,14 @@ impl KeyedStore for MemoryStore {
 
     fn maintain(&mut self) -> Fetch<'_, Pressure> {
         self.refresh_context();
+        let now_ms = self.shared.environment.now_ms();
         for state in self.states.iter_mut() {
+            if state.descriptor.ttl.is_some() {
+                let is_expired = |sealed: &[u8]| is_expired(sealed, now_ms);
+                state
+                    .table
+                    .expire(&self.context, EXPIRE_ENTRIES, &is_expired);
+            }
             state.table.sweep(&self.context, SWEEP_PAGES);
         }
         Fetch::ready(self.memory.check(self.memory_bytes()))

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use backend_core::StateBackend;
+use backend_core::clock::SharedEnvironment;
 use backend_core::storage::Storage;
 
 /// Makes the backend that is tested.
 ///
 /// A closure will do unless a capability is missing:
-/// `|storage: Storage| -> Arc<dyn StateBackend> { Arc::new(MyBackend::new(storage)) }`.
+/// `|storage, environment| -> Arc<dyn StateBackend> { Arc::new(MyBackend::new(storage, environment)) }`.
 pub trait BackendUnderTest: Send + Sync {
-    /// A new backend that writes its segments to `storage`. It must not remember anything of an
-    /// earlier one: the suite makes a new one for each restore, as a restarted process would.
-    fn backend(&self, storage: Storage) -> Arc<dyn StateBackend>;
+    /// A new backend that writes its segments to `storage` and takes time and chance from
+    /// `environment`, whose clock stands until a case moves it. It must not remember anything of
+    /// an earlier one: the suite makes a new one for each restore, as a restarted process would.
+    fn backend(&self, storage: Storage, environment: SharedEnvironment) -> Arc<dyn StateBackend>;
 
     /// What the backend can do. What it cannot do is tested to fail clearly.
     fn capabilities(&self) -> Capabilities {
@@ -22,10 +24,10 @@ pub trait BackendUnderTest: Send + Sync {
 
 impl<F> BackendUnderTest for F
 where
-    F: Fn(Storage) -> Arc<dyn StateBackend> + Send + Sync,
+    F: Fn(Storage, SharedEnvironment) -> Arc<dyn StateBackend> + Send + Sync,
 {
-    fn backend(&self, storage: Storage) -> Arc<dyn StateBackend> {
-        self(storage)
+    fn backend(&self, storage: Storage, environment: SharedEnvironment) -> Arc<dyn StateBackend> {
+        self(storage, environment)
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use backend_core::clock::{Environment, ManualEnvironment, SharedEnvironment};
 use backend_core::{
     Attempt, CodecId, Epoch, KeyHasher, OperatorId, Result, SnapshotId, SnapshotMode, StateBackend,
     StateId, StateKey, TaskScope, Trigger, ValueEdit, owner_of,
@@ -16,6 +17,9 @@ use crate::contents::{Contents, Entries};
 use crate::medium::Medium;
 use crate::snapshot::{Frozen, Ledger, Snapshot};
 use crate::task::{BYTES, Task};
+
+/// When a job begins, in milliseconds since 1970.
+pub const NOON_MS: u64 = 1_700_000_000_000;
 
 /// What stays the same when a job is restored.
 #[derive(Clone)]
@@ -32,6 +36,8 @@ pub struct Spec<'b> {
     pub hasher: KeyHasher,
     /// The snapshots of this medium.
     pub ledger: Arc<Ledger>,
+    /// Time and chance of all backends.
+    pub clock: Arc<ManualEnvironment>,
     pub(crate) ids: Arc<AtomicU64>,
 }
 
@@ -45,8 +51,14 @@ impl<'b> Spec<'b> {
             key_codec: CodecId::new(BYTES),
             hasher: KeyHasher::XXH3_64,
             ledger: Arc::default(),
+            clock: Arc::new(ManualEnvironment::new(NOON_MS, 7)),
             ids: Arc::default(),
         }
+    }
+
+    /// [`Spec::clock`], as backends take it.
+    pub fn environment(&self) -> SharedEnvironment {
+        self.clock.clone()
     }
 
     /// The scope of one task.
@@ -102,7 +114,9 @@ impl<'b> Job<'b> {
     /// # Errors
     /// Those of [`StateBackend::open`].
     pub fn open(spec: Spec<'b>, parallelism: u32, snapshot: Option<&Snapshot<'b>>) -> Result<Self> {
-        let backend = spec.under_test.backend(spec.medium.storage());
+        let backend = spec
+            .under_test
+            .backend(spec.medium.storage(), spec.environment());
         let mut tasks = Vec::new();
         for index in 0..parallelism {
             let scope = spec.scope(index, parallelism);
@@ -252,7 +266,8 @@ impl<'b> Job<'b> {
             pending
         });
         let pending = pending.collect();
-        Frozen::new(self.spec.clone(), trigger, pending)
+        let now_ms = self.spec.clock.now_ms();
+        Frozen::new(self.spec.clone(), trigger, now_ms, pending)
     }
 
     /// A trigger for the next snapshot, whose id is then used up.

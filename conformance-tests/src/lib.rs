@@ -7,11 +7,12 @@
 //! use std::sync::Arc;
 //!
 //! use backend_core::StateBackend;
+//! use backend_core::clock::SharedEnvironment;
 //! use backend_core::storage::Storage;
 //! # use conformance_tests::ReferenceBackend as MyBackend;
 //!
-//! fn mine(storage: Storage) -> Arc<dyn StateBackend> {
-//!     Arc::new(MyBackend::new(storage))
+//! fn mine(storage: Storage, environment: SharedEnvironment) -> Arc<dyn StateBackend> {
+//!     Arc::new(MyBackend::new(storage, environment))
 //! }
 //!
 //! conformance_tests::conformance!(mine);
@@ -36,6 +37,7 @@ pub mod reference;
 pub mod snapshot;
 mod table;
 pub mod task;
+mod timed;
 
 pub use backend::{BackendUnderTest, Capabilities};
 pub use reference::{Flaw, ReferenceBackend};

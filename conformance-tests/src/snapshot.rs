@@ -24,14 +24,21 @@ pub struct Ledger(Mutex<BTreeMap<SnapshotId, BTreeSet<String>>>);
 pub struct Frozen<'b> {
     spec: Spec<'b>,
     trigger: Trigger,
+    clock_ms: u64,
     pending: Vec<PendingSnapshot>,
 }
 
 impl<'b> Frozen<'b> {
-    pub(crate) fn new(spec: Spec<'b>, trigger: Trigger, pending: Vec<PendingSnapshot>) -> Self {
+    pub(crate) fn new(
+        spec: Spec<'b>,
+        trigger: Trigger,
+        clock_ms: u64,
+        pending: Vec<PendingSnapshot>,
+    ) -> Self {
         Self {
             spec,
             trigger,
+            clock_ms,
             pending,
         }
     }
@@ -58,7 +65,12 @@ impl<'b> Frozen<'b> {
         for pending in self.pending {
             tasks.push(pending.write().await?);
         }
-        Ok(Snapshot::new(self.spec, &self.trigger, tasks))
+        Ok(Snapshot::new(
+            self.spec,
+            &self.trigger,
+            self.clock_ms,
+            tasks,
+        ))
     }
 }
 
@@ -73,11 +85,12 @@ pub struct Snapshot<'b> {
     pub stats: Vec<SnapshotStats>,
     id: SnapshotId,
     attempt: Attempt,
+    clock_ms: u64,
 }
 
 impl<'b> Snapshot<'b> {
     /// Checks what every acknowledgement must hold to.
-    fn new(spec: Spec<'b>, trigger: &Trigger, tasks: Vec<TaskSnapshot>) -> Self {
+    fn new(spec: Spec<'b>, trigger: &Trigger, clock_ms: u64, tasks: Vec<TaskSnapshot>) -> Self {
         let parallelism = tasks.len() as u32;
         let mut objects = BTreeSet::new();
         for (index, task) in (0..).zip(&tasks) {
@@ -109,6 +122,7 @@ impl<'b> Snapshot<'b> {
             stats,
             id: trigger.id,
             attempt: trigger.attempt,
+            clock_ms,
         }
     }
 
@@ -139,7 +153,7 @@ impl<'b> Snapshot<'b> {
             range,
             key_codec: self.spec.key_codec.clone(),
             hash: self.spec.hasher.id(),
-            ttl_clock_ms: 0,
+            ttl_clock_ms: self.clock_ms,
             parts: parts.map(|part| clipped(part, range)).collect(),
         }
     }

@@ -56,6 +56,38 @@ macro_rules! conformance {
                 p27_keys_with_a_common_prefix_stay_apart,
                 x11_a_map_of_a_million_entries,
             }
+            expiry {
+                t1_t2_nothing_is_there_before_a_write_and_after_a_clear,
+                t3_a_write_gives_life_and_a_read_does_not,
+                t4_another_write_begins_anew,
+                t5_a_read_removes_what_has_expired,
+                t6_times_survive_restores,
+                t7_what_has_expired_may_be_shown_once,
+                t8_reads_refresh,
+                t8_a_refresh_has_a_granularity,
+                t9_refreshed_and_shown_until_removed,
+                t10_the_longest_time_to_live_is_for_ever,
+                t11_merging_leaves_out_what_has_expired,
+                t12_t13_keys_and_namespaces_expire_on_their_own,
+                t14_a_snapshot_holds_nothing_that_had_expired,
+                t15_a_restore_takes_later_times_back,
+                t23_contains_agrees_with_get,
+                t25_what_has_expired_is_absent_and_0_is_no_time,
+                t3_a_view_hides_what_has_expired,
+                t5_batches_remove_and_refresh_like_single_calls,
+            }
+            expiry_sweeps {
+                t16_a_sweep_removes_all_that_has_expired,
+                t17_t18_a_sweep_beside_everything_takes_nothing_that_lives,
+                x16_nothing_that_had_expired_comes_back,
+                t26_without_a_time_to_live_entries_are_permanent,
+                t27_a_time_to_live_begins_with_the_next_write_or_at_once,
+                t28_a_longer_time_to_live_is_taken,
+                t26_t27_a_switch_in_use_is_refused,
+            }
+            expiry_model {
+                x2_any_sequence_with_a_moving_clock_agrees_with_a_model,
+            }
             merging {
                 p17_lists_of_namespaces_are_merged,
                 p17_maps_of_namespaces_are_merged,

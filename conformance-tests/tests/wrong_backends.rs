@@ -63,5 +63,11 @@ caught! {
     empty_maps_left_behind_are_caught: KeepsEmptyMaps by p24_a_map_is_empty_after_its_last_removal;
     ignored_bounds_are_caught: IgnoresBounds by p22_a_scan_keeps_to_its_bounds;
     triggers_in_any_order_are_caught: IgnoresTriggerOrder by contract_trigger_ids_grow;
+    forgotten_sweeps_are_caught: ForgetsSweeps by t16_a_sweep_removes_all_that_has_expired;
+    sweeps_of_the_living_are_caught: SweepsLiving by t17_t18_a_sweep_beside_everything_takes_nothing_that_lives;
+    stored_expired_entries_are_caught: StoresExpired by t14_a_snapshot_holds_nothing_that_had_expired;
+    restored_expired_entries_are_caught: RestoresExpired by x16_nothing_that_had_expired_comes_back;
+    stopped_clocks_are_caught: StopsItsClock by t14_a_snapshot_holds_nothing_that_had_expired;
+    expired_reads_are_caught: ReadsExpired by t3_a_write_gives_life_and_a_read_does_not;
     single_updates_are_caught: UpdatesOnce by contract_batches_agree_with_single_calls;
 }

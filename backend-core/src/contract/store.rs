@@ -104,6 +104,16 @@ pub trait KeyedStore: Send {
         elements: &mut dyn Iterator<Item = &[u8]>,
     ) -> Result<Pressure>;
 
+    /// Replaces or removes the element of the list of `key` that stands at `sub_key`, as a scan
+    /// gave it. The others stay where they are.
+    fn list_set(
+        &mut self,
+        state: StateId,
+        key: &StateKey,
+        sub_key: &[u8],
+        element: Option<&[u8]>,
+    ) -> Result<Pressure>;
+
     /// The value of `sub_key` in the map of `key`.
     fn map_get<'a>(
         &'a mut self,

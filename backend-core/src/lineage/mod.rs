@@ -58,6 +58,9 @@ struct State {
     slack: u64,
     /// Whether somebody merges.
     merging: bool,
+    /// No snapshot of this generation or a later one refers to older segments until one has been
+    /// written in full.
+    rewrite_from: Option<Generation>,
 }
 
 impl Lineage {
@@ -81,6 +84,7 @@ impl Lineage {
             staged: VecDeque::new(),
             slack: 0,
             merging: false,
+            rewrite_from: None,
         };
         Self {
             state: Arc::new(Mutex::new(state)),
@@ -107,6 +111,12 @@ impl Lineage {
         }
     }
 
+    /// The durable segments say what is no longer so about entries that nobody writes: the next
+    /// snapshot that is frozen in `generation` or later is written in full.
+    pub fn require_full(&self, generation: Generation) {
+        self.state.lock().rewrite_from = Some(generation);
+    }
+
     /// Notes that `generation` has been frozen for the snapshot of `trigger`. The guard forgets it
     /// when it is dropped.
     pub fn freeze(&self, generation: Generation, trigger: &Trigger) -> FrozenGeneration {
@@ -116,6 +126,7 @@ impl Lineage {
         let mode = trigger.mode;
         let wants_full = mode != SnapshotMode::Incremental
             || state.covered == Generation::ZERO
+            || state.rewrite_from.is_some()
             || !permitted.covers(state.chain.refs())
             || self.policy.advise(&state.chain) == ChainAdvice::WriteFull;
         let base = (!wants_full).then(|| (state.covered, Arc::clone(&state.chain)));
@@ -219,6 +230,14 @@ impl FrozenGeneration {
         state.parts.note(self.permitted.id(), part);
         if !self.enters_chain || self.generation <= state.covered {
             return;
+        }
+        let is_full = delta.newer_than.is_none();
+        if is_full
+            && state
+                .rewrite_from
+                .is_some_and(|from| from <= self.generation)
+        {
+            state.rewrite_from = None;
         }
         let mut chain = (*state.chain).clone();
         // Runs that became durable since the delta's base was read hold nothing that it lacks.

@@ -53,8 +53,12 @@ fn operator(f: &mut fmt::Formatter<'_>, operator: &OperatorMeta) -> fmt::Result 
         if let Some(ttl) = &d.ttl {
             write!(
                 f,
-                ", lives {} ms (read refreshes: {}, returns expired: {})",
-                ttl.ttl_ms, ttl.refresh_on_read, ttl.returns_expired
+                ", lives {} ms (read refreshes: {}, by {} ms or more, returns expired: {}, covers old: {})",
+                ttl.ttl_ms,
+                ttl.refresh_on_read,
+                ttl.refresh_ms_min,
+                ttl.returns_expired,
+                ttl.covers_old
             )?;
         }
         writeln!(f)?;

@@ -19,6 +19,7 @@ const VERSION_BYTES: usize = 4;
 /// Bits of a time to live.
 const REFRESH_ON_READ: u8 = 1;
 const RETURNS_EXPIRED: u8 = 2;
+const COVERS_OLD: u8 = 4;
 
 pub(super) fn write_meta(meta: &ManifestMeta) -> Result<Vec<u8>> {
     let mut out = Writer::default();
@@ -140,7 +141,9 @@ fn write_state(out: &mut Writer, state: &StateMeta) -> Result<()> {
         } else {
             0
         };
-        out.u8(refresh | expired);
+        let old = if ttl.covers_old { COVERS_OLD } else { 0 };
+        out.u8(refresh | expired | old);
+        out.u64(ttl.refresh_ms_min);
         Ok(())
     })?;
     out.count(state.versions.len())?;
@@ -182,10 +185,12 @@ fn read_ttl(input: &mut Reader<'_>) -> Result<TimeToLive> {
     let mut ttl = TimeToLive::after_write_ms(input.u64()?)
         .map_err(|_| input.corrupt("a time to live is 0"))?;
     let bits = input.u8()?;
-    if bits & !(REFRESH_ON_READ | RETURNS_EXPIRED) != 0 {
+    if bits & !(REFRESH_ON_READ | RETURNS_EXPIRED | COVERS_OLD) != 0 {
         return Err(input.corrupt("reserved bits of a time to live are set"));
     }
     ttl.refresh_on_read = bits & REFRESH_ON_READ != 0;
     ttl.returns_expired = bits & RETURNS_EXPIRED != 0;
+    ttl.covers_old = bits & COVERS_OLD != 0;
+    ttl.refresh_ms_min = input.u64()?;
     Ok(ttl)
 }

@@ -1,6 +1,7 @@
 //! What a table counts, and how far it has swept.
 
 use crate::generation::Generation;
+use crate::key::StateKey;
 
 /// Sums over all pages of a table.
 #[derive(Clone, Copy, Debug, Default)]
@@ -49,4 +50,17 @@ pub(super) struct Sweep {
     pub(super) began: Option<Bounds>,
     /// Under which bounds the last sweep had begun: while they hold, another gains nothing much.
     pub(super) done: Option<Bounds>,
+}
+
+/// How far a sweep for expired entries has come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ExpirySweep {
+    /// The place of the next page.
+    pub(super) place: u64,
+    /// Maps and lists of the page before it that are still to be looked at.
+    pub(super) keys: Vec<StateKey>,
+    /// Where the last of these goes on, if it is half done.
+    pub(super) sub_key: Vec<u8>,
+    /// Whether that page is the last one.
+    pub(super) is_last: bool,
 }

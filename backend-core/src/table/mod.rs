@@ -12,6 +12,7 @@ mod collection;
 mod counts;
 mod cursor;
 mod edit;
+mod expire;
 mod frozen;
 mod load;
 mod node;
@@ -37,7 +38,7 @@ use crate::generation::{Generation, WriteContext};
 use crate::hash::KeyHasher;
 use crate::key::StateKey;
 use crate::range::HashRange;
-use crate::table::counts::{Counts, Sweep};
+use crate::table::counts::{Counts, ExpirySweep, Sweep};
 use crate::table::edit::Stored;
 use crate::table::root::Root;
 use crate::table::slot::{Eight, Needle};
@@ -54,6 +55,7 @@ pub struct Table {
     /// The buffer that updates encode into.
     edit: ValueEdit,
     sweep: Sweep,
+    expiry: ExpirySweep,
     /// One reference for the table and one for each frozen view.
     views: Arc<()>,
 }
@@ -69,6 +71,7 @@ impl Table {
             counts,
             edit: ValueEdit::default(),
             sweep: Sweep::default(),
+            expiry: ExpirySweep::default(),
             views: Arc::new(()),
         }
     }

@@ -34,6 +34,21 @@ impl Table {
         self.change(key, true, ctx, |tree| tree.append(element, ctx));
     }
 
+    /// Replaces or removes the element of the list of `key` at `sub_key`, if there is one.
+    pub fn list_set(
+        &mut self,
+        key: &StateKey,
+        sub_key: &[u8],
+        element: Option<&[u8]>,
+        ctx: &WriteContext,
+    ) {
+        self.change(key, false, ctx, |tree| match element {
+            Some(element) if tree.get(sub_key).is_some() => tree.put(sub_key, element, ctx),
+            Some(_) => {}
+            None => tree.remove(sub_key, ctx),
+        });
+    }
+
     /// Replaces the list of `key`; no elements leave no list.
     pub fn list_replace(&mut self, key: &StateKey, elements: &[&[u8]], ctx: &WriteContext) {
         self.clear(key, ctx);

@@ -22,7 +22,7 @@ fn open(
     restore: TaskRestore,
 ) -> Result<Box<dyn KeyedStore>> {
     let backend = snapshot.under_test();
-    let backend = backend.backend(snapshot.spec.medium.storage());
+    let backend = backend.backend(snapshot.spec.medium.storage(), snapshot.spec.environment());
     block_on(backend.open(scope, Some(restore)))
 }
 

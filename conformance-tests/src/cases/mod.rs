@@ -5,6 +5,9 @@
 //! [`crate::CASES`].
 
 pub mod damage;
+pub mod expiry;
+pub mod expiry_model;
+pub mod expiry_sweeps;
 pub mod failures;
 pub mod identity;
 pub mod increments;

@@ -12,7 +12,7 @@ use crate::job::{Job, Spec};
 use crate::snapshot::{Frozen, Snapshot};
 
 /// The number of random sequences, if the environment does not say another.
-const CASES: u32 = 200;
+pub(crate) const CASES: u32 = 200;
 
 /// The variable that says how many random sequences are run.
 pub const CASES_VARIABLE: &str = "STATELINE_MODEL_CASES";
@@ -299,7 +299,7 @@ impl<'b> World<'b> {
     }
 }
 
-fn number_from(variable: &str) -> Option<u64> {
+pub(crate) fn number_from(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     let number = text.parse();
     Some(number.unwrap_or_else(|_| panic!("{variable} is no number: {text:?}")))

@@ -156,7 +156,9 @@ pub fn s4_no_state_is_an_empty_snapshot(backend: &dyn BackendUnderTest) {
 /// S4: nothing is registered, and nothing is there to restore.
 pub fn s4_no_registered_state_is_an_empty_snapshot(backend: &dyn BackendUnderTest) {
     let spec = Spec::new(backend);
-    let opened = spec.under_test.backend(spec.medium.storage());
+    let opened = spec
+        .under_test
+        .backend(spec.medium.storage(), spec.environment());
     let store = block_on(opened.open(spec.scope(0, 1), None));
     let mut store = store.expect("an empty store opens");
     assert!(store.states().is_empty());
@@ -176,7 +178,7 @@ pub fn s5_untouched_state_is_in_the_next_snapshot(backend: &dyn BackendUnderTest
         write_much(&mut job, &mut expected, 2);
         let first = job.incremental();
         // It is not even registered: its descriptors come out of the snapshot.
-        let opened = backend.backend(first.spec.medium.storage());
+        let opened = backend.backend(first.spec.medium.storage(), first.spec.environment());
         let scope = first.spec.scope(0, 1);
         let restore = first.task_restore(scope.range);
         let store = block_on(opened.open(scope, Some(restore))).expect("a snapshot restores");
@@ -316,7 +318,7 @@ pub fn r4_no_parts_in_range_restore_as_nothing(backend: &dyn BackendUnderTest) {
     let spec = snapshot.spec.clone();
     let with = snapshot.parts.iter().filter(|p| !p.segments.is_empty());
     assert_eq!(with.count(), 1, "one key lies in one task");
-    let opened = backend.backend(spec.medium.storage());
+    let opened = backend.backend(spec.medium.storage(), spec.environment());
     let nothing = TaskRestore {
         parts: Vec::new(),
         ..snapshot.task_restore(spec.scope(0, 1).range)

@@ -71,4 +71,16 @@ pub enum Flaw {
     IgnoresTriggerOrder,
     /// Updates a key that stands twice in a batch once.
     UpdatesOnce,
+    /// Never removes what has expired unless it is read.
+    ForgetsSweeps,
+    /// Sweeps away what lives.
+    SweepsLiving,
+    /// Stores what has expired.
+    StoresExpired,
+    /// Stores and restores what had expired.
+    RestoresExpired,
+    /// Its clock stands still.
+    StopsItsClock,
+    /// Reads what has expired as if it had not.
+    ReadsExpired,
 }

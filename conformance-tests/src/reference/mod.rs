@@ -4,6 +4,7 @@
 //! between two clones. Its segments have a form of their own that no other backend reads.
 
 mod entries;
+mod expiry;
 mod flaw;
 mod restore;
 mod segment;
@@ -15,7 +16,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use backend_core::clock::{ManualEnvironment, SharedEnvironment};
 use backend_core::storage::Storage;
+use backend_core::ttl::TimedStore;
 use backend_core::{KeyedStore, Result, StateBackend, TaskRestore, TaskScope};
 use parking_lot::Mutex;
 
@@ -29,22 +32,25 @@ use crate::backend::BackendUnderTest;
 #[derive(Clone, Debug)]
 pub struct ReferenceBackend {
     storage: Storage,
+    environment: SharedEnvironment,
     flaw: Option<Flaw>,
 }
 
 impl ReferenceBackend {
     /// A backend that is right.
-    pub fn new(storage: Storage) -> Self {
+    pub fn new(storage: Storage, environment: SharedEnvironment) -> Self {
         Self {
             storage,
+            environment,
             flaw: None,
         }
     }
 
     /// A backend that is wrong.
-    pub fn with_flaw(storage: Storage, flaw: Flaw) -> Self {
+    pub fn with_flaw(storage: Storage, environment: SharedEnvironment, flaw: Flaw) -> Self {
         Self {
             storage,
+            environment,
             flaw: Some(flaw),
         }
     }
@@ -65,8 +71,12 @@ impl StateBackend for ReferenceBackend {
             Some(restore) => restore::restore(&scope, &restore, self.flaw).await?,
             None => restore::Restored::default(),
         };
-        let entries = Arc::clone(&restored.lineage.entries);
-        Ok(Box::new(ReferenceStore {
+        let entries = restored.entries;
+        let mut environment = self.environment.clone();
+        if self.flaw == Some(Flaw::StopsItsClock) {
+            environment = Arc::new(ManualEnvironment::new(environment.now_ms(), 1));
+        }
+        let store = ReferenceStore {
             writer: write::Writer {
                 scope,
                 storage: self.storage.clone(),
@@ -80,17 +90,24 @@ impl StateBackend for ReferenceBackend {
             elements: 0,
             cleared: BTreeSet::new(),
             last_snapshot: None,
+            environment: environment.clone(),
+            claimed: BTreeSet::new(),
             writes: 0,
             leaked_bytes: 0,
-        }))
+        };
+        if self.flaw == Some(Flaw::ReadsExpired) {
+            environment = Arc::new(ManualEnvironment::new(0, 1));
+        }
+        Ok(Box::new(TimedStore::new(store, environment)))
     }
 }
 
 /// The suite runs on it as on any other backend.
 impl BackendUnderTest for Option<Flaw> {
-    fn backend(&self, storage: Storage) -> Arc<dyn StateBackend> {
+    fn backend(&self, storage: Storage, environment: SharedEnvironment) -> Arc<dyn StateBackend> {
         Arc::new(ReferenceBackend {
             storage,
+            environment,
             flaw: *self,
         })
     }

@@ -11,13 +11,17 @@ use backend_core::{
 use bytes::Bytes;
 
 use super::entries::Entries;
+use super::expiry::drop_expired;
 use super::flaw::Flaw;
 use super::segment::decode;
 use super::write::Lineage;
 
 /// What a store starts from.
 pub(super) struct Restored {
+    /// What its segments hold.
     pub(super) lineage: Lineage,
+    /// What of it had not expired.
+    pub(super) entries: Arc<Entries>,
     pub(super) states: Vec<StateDescriptor>,
     pub(super) generation: Generation,
 }
@@ -26,6 +30,7 @@ impl Default for Restored {
     fn default() -> Self {
         Self {
             lineage: Lineage::default(),
+            entries: Arc::default(),
             states: Vec::new(),
             generation: Generation::ZERO.next(),
         }
@@ -66,7 +71,11 @@ pub(super) async fn restore(
         restored.generation = generation_max.next();
     }
     restored.lineage.generation = generation_max;
-    restored.lineage.entries = Arc::new(entries);
+    restored.lineage.entries = Arc::new(entries.clone());
+    if flaw != Some(Flaw::RestoresExpired) {
+        drop_expired(&mut entries, &restored.states, restore.ttl_clock_ms, None);
+    }
+    restored.entries = Arc::new(entries);
     Ok(restored)
 }
 

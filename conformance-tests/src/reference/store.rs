@@ -4,15 +4,19 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use backend_core::clock::SharedEnvironment;
 use backend_core::limits::{SUB_KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use backend_core::ttl::Switch;
 use backend_core::{
     EditAction, EditFn, EditManyFn, EntryBatch, Error, ErrorKind, Fetch, Generation, KeyCursor,
     KeyedStore, PendingSnapshot, Pressure, Result, SnapshotId, StateDescriptor, StateId, StateKey,
-    StateKind, StateView, SubKeyRange, TaskScope, Trigger, ValueBatch, ValueEdit, ValueRef,
+    StateKind, StateUid, StateView, SubKeyRange, TaskScope, Trigger, ValueBatch, ValueEdit,
+    ValueRef,
 };
 use bytes::Bytes;
 
 use super::entries::{Entries, Inner, Keys, Place, bytes_of, get, place_of, scan};
+use super::expiry::{drop_expired, switched};
 use super::flaw::Flaw;
 use super::view::ReferenceView;
 use super::write::{Freeze, Lineage, Writer};
@@ -27,6 +31,9 @@ pub(super) struct ReferenceStore {
     /// The keys that were cleared in this generation.
     pub(super) cleared: BTreeSet<Place>,
     pub(super) last_snapshot: Option<SnapshotId>,
+    pub(super) environment: SharedEnvironment,
+    /// The states that were registered since the restore.
+    pub(super) claimed: BTreeSet<StateUid>,
     /// For backends that are wrong: writes so far, and bytes that are never freed.
     pub(super) writes: u64,
     pub(super) leaked_bytes: u64,
@@ -122,6 +129,22 @@ impl ReferenceStore {
         }
     }
 
+    /// Takes over a restored state under another time to live.
+    fn claim(&mut self, index: usize, wanted: &StateDescriptor) -> Result<()> {
+        let now_ms = self.environment.now_ms();
+        let switch = Switch::between(&self.states[index], wanted, now_ms);
+        let is_first = self.claimed.insert(wanted.uid());
+        if switch != Switch::Nothing && !is_first {
+            return Err(
+                Error::new(ErrorKind::Mismatch, "a time to live is switched too late")
+                    .with("state", &wanted.name),
+            );
+        }
+        self.states[index].ttl = wanted.ttl;
+        switched(Arc::make_mut(&mut self.entries), wanted.uid(), switch);
+        Ok(())
+    }
+
     fn append(&mut self, place: &Place, element: &[u8]) -> Result<Pressure> {
         let is_there = |inner: &Arc<Inner>| inner.values().any(|known| known == element);
         if self.is(Flaw::DropsDuplicates) && self.entries.get(place).is_some_and(is_there) {
@@ -152,8 +175,10 @@ impl KeyedStore for ReferenceStore {
             if !self.is(Flaw::IgnoresKinds) {
                 self.states[index].check_compatible(descriptor)?;
             }
+            self.claim(index, descriptor)?;
             return Ok(StateId(index as u32));
         }
+        self.claimed.insert(descriptor.uid());
         self.states.push(descriptor.clone());
         Ok(StateId(self.states.len() as u32 - 1))
     }
@@ -240,6 +265,25 @@ impl KeyedStore for ReferenceStore {
     fn list_append(&mut self, state: StateId, key: &StateKey, element: &[u8]) -> Result<Pressure> {
         let place = self.place(state, StateKind::List, key)?;
         self.append(&place, element)
+    }
+
+    fn list_set(
+        &mut self,
+        state: StateId,
+        key: &StateKey,
+        sub_key: &[u8],
+        element: Option<&[u8]>,
+    ) -> Result<Pressure> {
+        let place = self.place(state, StateKind::List, key)?;
+        let is_there = |inner: &Arc<Inner>| inner.contains_key(sub_key);
+        if !self.entries.get(&place).is_some_and(is_there) {
+            return Ok(Pressure::None);
+        }
+        if let Some(element) = element {
+            return self.insert(&place, sub_key, element);
+        }
+        self.edit(&place, |inner| drop(inner.remove(sub_key)));
+        Ok(Pressure::None)
     }
 
     fn list_replace(
@@ -344,6 +388,7 @@ impl KeyedStore for ReferenceStore {
             generation: self.generation,
             entries: Arc::clone(&self.entries),
             states: self.states.clone(),
+            clock_ms: self.environment.now_ms(),
             covered: self.cover_early(),
             cleared: std::mem::take(&mut self.cleared),
         };
@@ -370,6 +415,12 @@ impl KeyedStore for ReferenceStore {
     }
 
     fn maintain(&mut self) -> Fetch<'_, Pressure> {
+        if !self.is(Flaw::ForgetsSweeps) {
+            let now_ms = self.environment.now_ms();
+            let entries = Arc::make_mut(&mut self.entries);
+            drop_expired(entries, &self.states, now_ms, self.writer.flaw);
+            self.publish();
+        }
         Fetch::ready(Pressure::None)
     }
 

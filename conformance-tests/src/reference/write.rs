@@ -14,6 +14,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 
 use super::entries::{Entries, Place};
+use super::expiry::drop_expired;
 use super::flaw::Flaw;
 use super::segment::Encoded;
 
@@ -42,6 +43,8 @@ pub(super) struct Freeze {
     pub(super) generation: Generation,
     pub(super) entries: Arc<Entries>,
     pub(super) states: Vec<StateDescriptor>,
+    /// When it was frozen.
+    pub(super) clock_ms: u64,
     /// What was durable at the freeze, for a backend that is wrong.
     pub(super) covered: Option<Lineage>,
     /// The keys that were cleared in the generation.
@@ -56,6 +59,10 @@ impl Writer {
     pub(super) async fn write(self, mut freeze: Freeze) -> Result<TaskSnapshot> {
         if self.is(Flaw::SnapshotsLive) {
             freeze.entries = Arc::clone(&self.live.lock());
+        }
+        if !self.is(Flaw::StoresExpired) && !self.is(Flaw::RestoresExpired) {
+            let entries = Arc::make_mut(&mut freeze.entries);
+            drop_expired(entries, &freeze.states, freeze.clock_ms, None);
         }
         // Read once: what becomes durable from here on is none of this snapshot's business.
         let durable = || self.lineage.lock().clone();

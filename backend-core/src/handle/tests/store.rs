@@ -232,6 +232,21 @@ impl KeyedStore for TestStore {
         Ok(Pressure::None)
     }
 
+    fn list_set(
+        &mut self,
+        state: StateId,
+        key: &StateKey,
+        sub_key: &[u8],
+        element: Option<&[u8]>,
+    ) -> Result<Pressure> {
+        let place = place(state, key, sub_key);
+        let old = self.entries.remove(&place);
+        if let (Some(_), Some(element)) = (old, element) {
+            self.entries.insert(place, element.to_vec());
+        }
+        Ok(Pressure::None)
+    }
+
     fn map_remove(&mut self, state: StateId, key: &StateKey, sub_key: &[u8]) -> Result<Pressure> {
         self.entries.remove(&place(state, key, sub_key));
         Ok(Pressure::None)

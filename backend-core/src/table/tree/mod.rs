@@ -129,6 +129,12 @@ impl Tree {
             .filter_map(|(sub_key, value)| Some((sub_key, value?)))
     }
 
+    /// Live entries in order, from `start` on.
+    pub(in crate::table) fn iter_from(&self, start: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+        self.walk(start, None)
+            .filter_map(|(sub_key, value)| Some((sub_key, value?)))
+    }
+
     /// Entries and remembered deletions written after `newer_than`, in order.
     pub(in crate::table) fn changes(
         &self,
