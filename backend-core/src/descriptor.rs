@@ -12,15 +12,30 @@ use crate::limits::NAME_BYTES_MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateId(pub u32);
 
-/// A state in stored bytes: the low 32 bits of XXH3-64 of its name, so that tasks agree without
-/// asking. Two names of one operator with equal uids are refused at registration.
+/// The bit of a uid that says that the state is one of timers.
+const TIMERS_BIT: u32 = 1 << 31;
+
+/// A state in stored bytes: the low 31 bits of XXH3-64 of its name, so that tasks agree without
+/// asking, and in the highest bit whether it is one of timers. Two names of one operator with
+/// equal uids are refused at registration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StateUid(pub u32);
 
 impl StateUid {
-    /// The uid of a state's name.
-    pub fn of_name(name: &str) -> Self {
-        Self(xxh3_64(name.as_bytes()) as u32)
+    /// The uid of the state `name` of `kind`.
+    pub fn of(name: &str, kind: StateKind) -> Self {
+        let hash = xxh3_64(name.as_bytes()) as u32 & !TIMERS_BIT;
+        match kind {
+            StateKind::Timers => Self(hash | TIMERS_BIT),
+            StateKind::Value | StateKind::List | StateKind::Map => Self(hash),
+        }
+    }
+
+    /// Whether entries of the state are timers: ordered by time, and owned by the key that stands
+    /// in place of the namespace.
+    #[inline]
+    pub const fn is_timers(self) -> bool {
+        self.0 & TIMERS_BIT != 0
     }
 }
 
@@ -68,15 +83,18 @@ pub enum StateKind {
     List,
     /// A map a key, ordered by its encoded user keys.
     Map,
+    /// Timers of all keys, ordered by time.
+    Timers,
 }
 
 impl StateKind {
-    /// The byte that stands for the kind in stored bytes. 4 (timers) is reserved.
+    /// The byte that stands for the kind in stored bytes.
     pub const fn to_wire(self) -> u8 {
         match self {
             Self::Value => 1,
             Self::List => 2,
             Self::Map => 3,
+            Self::Timers => 4,
         }
     }
 
@@ -86,6 +104,7 @@ impl StateKind {
             1 => Some(Self::Value),
             2 => Some(Self::List),
             3 => Some(Self::Map),
+            4 => Some(Self::Timers),
             _ => None,
         }
     }
@@ -97,6 +116,7 @@ impl fmt::Display for StateKind {
             Self::Value => "value",
             Self::List => "list",
             Self::Map => "map",
+            Self::Timers => "timers",
         })
     }
 }
@@ -202,6 +222,11 @@ impl StateDescriptor {
         )
     }
 
+    /// A state of timers.
+    pub fn timers(name: impl Into<String>) -> Self {
+        Self::new(name.into(), StateKind::Timers, CodecId::new("timer"), None)
+    }
+
     fn new(
         name: String,
         kind: StateKind,
@@ -233,14 +258,21 @@ impl StateDescriptor {
 
     /// The state's id in stored bytes.
     pub fn uid(&self) -> StateUid {
-        StateUid::of_name(&self.name)
+        StateUid::of(&self.name, self.kind)
     }
 
     /// Whether the descriptor can be stored.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] if the name is empty, [`ErrorKind::Limit`] if it is too long.
+    /// [`ErrorKind::Invalid`] if the name is empty, or timers have a time to live;
+    /// [`ErrorKind::Limit`] if the name is too long.
     pub fn validate(&self) -> Result<()> {
+        if self.kind == StateKind::Timers && self.ttl.is_some() {
+            return Err(
+                Error::new(ErrorKind::Invalid, "timers have no time to live")
+                    .with("state", &self.name),
+            );
+        }
         if self.name.is_empty() {
             return Err(Error::new(ErrorKind::Invalid, "a state has a name"));
         }

@@ -30,12 +30,25 @@ pub struct EntryKey<'a> {
     pub state: StateUid,
     /// The top eight bits of the key's hash.
     pub shard: u8,
-    /// The encoded key.
+    /// The encoded key; of a timer its time.
     pub key: &'a [u8],
-    /// The encoded namespace; empty if there is none.
+    /// The encoded namespace; empty if there is none. Of a timer the encoded key.
     pub namespace: &'a [u8],
-    /// Empty for a value, the user key for a map, generation and index for a list.
+    /// Empty for a value, the user key for a map, generation and index for a list. Of a timer the
+    /// encoded namespace.
     pub sub_key: &'a [u8],
+}
+
+impl<'a> EntryKey<'a> {
+    /// The encoded key whose hash says which task the entry belongs to.
+    #[inline]
+    pub fn owner(&self) -> &'a [u8] {
+        if self.state.is_timers() {
+            self.namespace
+        } else {
+            self.key
+        }
+    }
 }
 
 impl Ord for EntryKey<'_> {

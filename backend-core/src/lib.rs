@@ -26,6 +26,7 @@ pub mod segment;
 pub mod storage;
 pub mod store;
 pub mod table;
+pub mod timer;
 pub mod ttl;
 pub mod upload;
 pub mod value;
@@ -34,7 +35,7 @@ mod wire;
 pub use codec::{ByteSink, Codec, KeyCodec, Native, Postcard};
 pub use contract::{
     EditFn, EditManyFn, KeyedStore, PendingSnapshot, Pressure, SnapshotMode, SnapshotStats,
-    StateBackend, StateView, TaskPart, TaskRestore, TaskScope, TaskSnapshot, Trigger,
+    StateBackend, StateView, TaskPart, TaskRestore, TaskScope, TaskSnapshot, TimerAdded, Trigger,
 };
 pub use descriptor::{
     CodecId, SchemaVersion, StateDescriptor, StateId, StateKind, StateUid, TimeToLive,
@@ -43,8 +44,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use fetch::Fetch;
 pub use generation::{Generation, WriteContext};
 pub use handle::{
-    Aggregate, AggregatingState, KeyEncoder, KeyStream, ListCursor, ListState, MapCursor, MapState,
-    ReducingState, StateOptions, ValueState,
+    Aggregate, AggregatingState, DueTimer, KeyEncoder, KeyStream, ListCursor, ListState, MapCursor,
+    MapState, ReducingState, StateOptions, TimerQueue, ValueState,
 };
 pub use hash::{HashId, KeyHasher};
 pub use ids::{Attempt, Digest, Epoch, JobId, OperatorId, SnapshotId, TaskIndex, UniqueId};
@@ -56,4 +57,5 @@ pub use store::{
     CommitPermit, Confirmed, Coordinator, Snapshot, SnapshotStore, SnapshotSummary, StoreOptions,
 };
 pub use table::{FrozenTable, SortedMode, Table};
+pub use timer::{Timer, TimerBatch};
 pub use value::{EditAction, ValueBatch, ValueEdit, ValueRef};

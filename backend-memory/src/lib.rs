@@ -11,6 +11,7 @@
 //! - a snapshot that fails, is aborted or dropped leaves the store as if it had not been taken.
 
 mod backend;
+mod gauge;
 mod options;
 mod restore;
 mod shared;

@@ -145,7 +145,7 @@ async fn load(
                 seal(entry.expires_ms, entry.value, &mut sealed);
                 entry.value = &sealed;
             }
-            state.table.load(&entry, newest)?;
+            state.load(&entry, newest)?;
         }
     }
     Ok(())

@@ -4,10 +4,11 @@ use std::future::Future;
 use std::time::Duration;
 
 use backend_core::compact::Compactor;
+use backend_core::descriptor::StateUid;
 use backend_core::lineage::{Delta, FrozenGeneration, Lineage};
 use backend_core::runtime::IoRuntime;
 use backend_core::segment::Tier;
-use backend_core::table::{FrozenTable, SortedMode, Table};
+use backend_core::table::{FrozenTable, FrozenTimers, SortedMode, Table};
 use backend_core::ttl::stored;
 use backend_core::upload::{EntrySink, RunSpec, Uploaded, Uploader};
 use backend_core::{
@@ -80,6 +81,8 @@ pub(crate) struct Frozen {
 #[derive(Debug)]
 struct Reaped {
     tables: Vec<FrozenTable>,
+    /// Those of the states that are timers.
+    timers: Vec<(StateUid, FrozenTimers)>,
     /// What had expired when they were frozen is not stored.
     clock_ms: u64,
     reaper: IoRuntime,
@@ -87,9 +90,12 @@ struct Reaped {
 
 impl Drop for Reaped {
     fn drop(&mut self) {
-        let tables = std::mem::take(&mut self.tables);
-        if !tables.is_empty() {
-            self.reaper.spawn(async move { drop(tables) });
+        let frozen = (
+            std::mem::take(&mut self.tables),
+            std::mem::take(&mut self.timers),
+        );
+        if !frozen.0.is_empty() {
+            self.reaper.spawn(async move { drop(frozen) });
         }
     }
 }
@@ -111,12 +117,18 @@ impl Frozen {
             .iter_mut()
             .map(|state| freeze(&mut state.table))
             .collect();
+        let timers = states.iter().filter_map(|state| {
+            let timers = state.timers.as_ref()?;
+            Some((state.descriptor.uid(), timers.freeze()))
+        });
+        let timers = timers.collect();
         let descriptors = states
             .iter()
             .map(|state| state.descriptor.clone())
             .collect();
         let tables = Reaped {
             tables,
+            timers,
             clock_ms,
             reaper: reaper.clone(),
         };
@@ -216,7 +228,7 @@ async fn write_now(task: &Task, frozen: Frozen) -> Result<TaskSnapshot> {
 async fn upload(
     task: &Task,
     descriptors: &[StateDescriptor],
-    mut tables: Reaped,
+    mut frozen: Reaped,
     generation: &FrozenGeneration,
     delta: &Delta,
 ) -> Result<Uploaded> {
@@ -246,9 +258,9 @@ async fn upload(
     };
     let states = descriptors.iter().map(|d| (d.uid(), d.ttl.is_some()));
     let states: Vec<_> = states.collect();
-    let clock_ms = tables.clock_ms;
+    let clock_ms = frozen.clock_ms;
     let produce = move |sink: &mut EntrySink<'_>| {
-        let mut tables: Vec<_> = states.into_iter().zip(tables.tables.drain(..)).collect();
+        let mut tables: Vec<_> = states.into_iter().zip(frozen.tables.drain(..)).collect();
         tables.sort_by_key(|((uid, _), _)| *uid);
         // Popped from the back in the order of the format, so that each table is freed when it
         // has been encoded.
@@ -268,6 +280,12 @@ async fn upload(
                     sink(&entry, sealed.value.len() as u64)
                 }
             })?;
+        }
+        // Their uids are above all others.
+        let mut timers = std::mem::take(&mut frozen.timers);
+        timers.sort_by_key(|(uid, _)| *uid);
+        for (uid, timers) in timers {
+            timers.into_sorted(uid, newer_than, mode, sink)?;
         }
         Ok(())
     };

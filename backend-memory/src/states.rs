@@ -1,8 +1,9 @@
 //! The states of a store, each with its table.
 
 use backend_core::descriptor::StateUid;
+use backend_core::entry::Entry;
 use backend_core::limits::STATES_MAX;
-use backend_core::table::Table;
+use backend_core::table::{Table, TimerTable};
 use backend_core::ttl::{Switch, reseal};
 use backend_core::{
     Error, ErrorKind, Generation, Result, StateDescriptor, StateId, StateKey, StateKind, TaskScope,
@@ -12,9 +13,33 @@ use backend_core::{
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) descriptor: StateDescriptor,
+    /// Empty if they are timers.
     pub(crate) table: Table,
+    pub(crate) timers: Option<Box<TimerTable>>,
     /// Whether somebody has registered it since it was restored.
     is_claimed: bool,
+}
+
+impl State {
+    pub(crate) fn entry_count(&self) -> u64 {
+        match &self.timers {
+            Some(timers) => timers.len(),
+            None => self.table.entry_count(),
+        }
+    }
+
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        let timers = self.timers.as_ref().map(|timers| timers.memory_bytes());
+        self.table.memory_bytes() + timers.unwrap_or(0)
+    }
+
+    /// Applies an entry that was restored.
+    pub(crate) fn load(&mut self, entry: &Entry<'_>, stamp: Generation) -> Result<()> {
+        match &mut self.timers {
+            Some(timers) => timers.load(entry, stamp),
+            None => self.table.load(entry, stamp),
+        }
+    }
 }
 
 /// All states of a store: a [`StateId`] is the index.
@@ -69,7 +94,10 @@ impl States {
     fn find(&mut self, wanted: &StateDescriptor) -> Result<Option<usize>> {
         wanted.validate()?;
         let uid = wanted.uid();
-        let index = self.0.iter().position(|s| s.descriptor.uid() == uid);
+        let index = self.0.iter().position(|state| {
+            // Timers and another kind of one name have different uids.
+            state.descriptor.uid() == uid || state.descriptor.name == wanted.name
+        });
         if let Some(index) = index {
             let found = &self.0[index].descriptor;
             if found.name != wanted.name {
@@ -101,6 +129,8 @@ impl States {
         self.0.push(State {
             descriptor: wanted.clone(),
             table: Table::new(wanted.kind, scope.range, scope.hasher),
+            timers: (wanted.kind == StateKind::Timers)
+                .then(|| Box::new(TimerTable::new(scope.range, scope.hasher))),
             is_claimed,
         });
         Ok(StateId((self.0.len() - 1) as u32))
@@ -132,6 +162,18 @@ impl States {
         Ok(&mut state.table)
     }
 
+    /// The timers of a state.
+    #[inline]
+    pub(crate) fn timers(&mut self, id: StateId) -> Result<&mut TimerTable> {
+        let State {
+            descriptor, timers, ..
+        } = self.state(id)?;
+        match timers {
+            Some(timers) => Ok(timers),
+            None => Err(wrong_kind(descriptor, StateKind::Timers)),
+        }
+    }
+
     /// The state behind `id`.
     #[inline]
     pub(crate) fn state(&mut self, id: StateId) -> Result<&mut State> {
@@ -159,6 +201,13 @@ pub(crate) fn wrong_kind(descriptor: &StateDescriptor, asked: StateKind) -> Erro
     Error::new(ErrorKind::Mismatch, "the call is for another kind of state")
         .with("state", &descriptor.name)
         .expected_got(descriptor.kind, asked)
+}
+
+pub(crate) fn check_owner(key: &StateKey, scope: &TaskScope) -> Result<()> {
+    if scope.range.contains(key.hash()) {
+        return Ok(());
+    }
+    Err(wrong_range(key, scope))
 }
 
 #[cold]

@@ -6,15 +6,17 @@ use backend_core::limits::{SUB_KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use backend_core::lineage::Lineage;
 use backend_core::ttl::is_expired;
 use backend_core::{
-    EntryBatch, Error, ErrorKind, Fetch, Generation, KeyCursor, KeyedStore, PendingSnapshot,
-    Pressure, Result, SnapshotId, StateDescriptor, StateId, StateKey, StateKind, StateView,
-    SubKeyRange, TaskScope, Trigger, ValueBatch, ValueRef,
+    EntryBatch, Error, ErrorKind, Fetch, Generation, HashRange, KeyCursor, KeyedStore,
+    PendingSnapshot, Pressure, Result, SnapshotId, StateDescriptor, StateId, StateKey, StateKind,
+    StateView, SubKeyRange, TaskScope, Timer, TimerAdded, TimerBatch, Trigger, ValueBatch,
+    ValueRef,
 };
 use tokio::sync::watch;
 
+use crate::gauge::MemoryGauge;
 use crate::shared::Shared;
 use crate::snapshot::{self, Frozen};
-use crate::states::{States, wrong_kind, wrong_range};
+use crate::states::{State, States, check_owner, wrong_kind, wrong_range};
 use crate::view::MemoryView;
 
 /// Pages that one [`KeyedStore::maintain`] looks at for tombstones to drop, per state.
@@ -22,9 +24,6 @@ const SWEEP_PAGES: usize = 256;
 
 /// Entries that one [`KeyedStore::maintain`] looks at for those that have expired, per state.
 const EXPIRE_ENTRIES: usize = 4_096;
-
-/// Writes between two looks at the memory that is used.
-const WRITES_PER_MEMORY_CHECK: u32 = 1_024;
 
 /// The state of one task, in memory.
 #[derive(Debug)]
@@ -82,7 +81,7 @@ impl MemoryStore {
     fn pressure(&mut self) -> Pressure {
         let states = &self.states;
         self.memory
-            .after_write(|| states.iter().map(|s| s.table.memory_bytes()).sum())
+            .after_write(|| states.iter().map(State::memory_bytes).sum())
     }
 
     /// Checks that `keys` may be used with the values of `state`.
@@ -144,7 +143,11 @@ impl KeyedStore for MemoryStore {
     }
 
     fn clear(&mut self, state: StateId, key: &StateKey) -> Result<Pressure> {
-        let kind = self.states.state(state)?.descriptor.kind;
+        let descriptor = &self.states.state(state)?.descriptor;
+        let kind = descriptor.kind;
+        if kind == StateKind::Timers {
+            return Err(wrong_kind(descriptor, StateKind::Value));
+        }
         let table = self.states.table(state, kind, key, &self.scope)?;
         if kind == StateKind::Value {
             table.remove(key, &self.context);
@@ -296,7 +299,7 @@ impl KeyedStore for MemoryStore {
         batch: &'a mut EntryBatch,
     ) -> Fetch<'a, ()> {
         Fetch::from_result(self.states.state(state).and_then(|found| {
-            if found.descriptor.kind == StateKind::Value {
+            if !matches!(found.descriptor.kind, StateKind::List | StateKind::Map) {
                 return Err(wrong_kind(&found.descriptor, StateKind::Map));
             }
             if !self.scope.range.contains(key.hash()) {
@@ -307,16 +310,64 @@ impl KeyedStore for MemoryStore {
         }))
     }
 
+    fn timer_add(&mut self, state: StateId, key: &StateKey, time: i64) -> Result<TimerAdded> {
+        let timers = self.states.timers(state)?;
+        check_owner(key, &self.scope)?;
+        let head_changed = timers.add(key, time, &self.context);
+        Ok(TimerAdded {
+            pressure: self.pressure(),
+            head_changed,
+        })
+    }
+
+    fn timer_remove<'a>(
+        &'a mut self,
+        state: StateId,
+        key: &'a StateKey,
+        time: i64,
+    ) -> Fetch<'a, bool> {
+        let removed = self.states.timers(state).and_then(|timers| {
+            check_owner(key, &self.scope)?;
+            Ok(timers.remove(key, time, &self.context))
+        });
+        Fetch::from_result(removed)
+    }
+
+    fn timer_next(&mut self, state: StateId) -> Fetch<'_, Option<i64>> {
+        Fetch::from_result(self.states.timers(state).map(|timers| timers.next_time()))
+    }
+
+    fn timers_pop<'a>(
+        &'a mut self,
+        state: StateId,
+        until: i64,
+        batch: &'a mut TimerBatch,
+    ) -> Fetch<'a, ()> {
+        let timers = self.states.timers(state);
+        Fetch::from_result(timers.map(|timers| timers.pop(until, batch, &self.context)))
+    }
+
+    fn timers_scan<'a>(
+        &'a mut self,
+        state: StateId,
+        range: HashRange,
+        after: Option<Timer<'a>>,
+        batch: &'a mut TimerBatch,
+    ) -> Fetch<'a, ()> {
+        let timers = self.states.timers(state);
+        Fetch::from_result(timers.map(|timers| timers.scan(range, after.as_ref(), batch)))
+    }
+
     fn keys(&mut self, state: StateId, namespace: Option<&[u8]>) -> Result<Box<dyn KeyCursor>> {
-        Ok(self.states.state(state)?.table.freeze().keys(namespace))
+        let found = self.states.state(state)?;
+        if found.descriptor.kind == StateKind::Timers {
+            return Err(wrong_kind(&found.descriptor, StateKind::Value));
+        }
+        Ok(found.table.freeze().keys(namespace))
     }
 
     fn entry_count(&mut self, state: StateId) -> Fetch<'_, u64> {
-        Fetch::from_result(
-            self.states
-                .state(state)
-                .map(|state| state.table.entry_count()),
-        )
+        Fetch::from_result(self.states.state(state).map(|state| state.entry_count()))
     }
 
     fn prefetch(&mut self, _state: StateId, _keys: &[StateKey]) -> Fetch<'static, ()> {
@@ -382,15 +433,15 @@ impl KeyedStore for MemoryStore {
                     .expire(&self.context, EXPIRE_ENTRIES, &is_expired);
             }
             state.table.sweep(&self.context, SWEEP_PAGES);
+            if let Some(timers) = &mut state.timers {
+                timers.sweep(&self.context);
+            }
         }
         Fetch::ready(self.memory.check(self.memory_bytes()))
     }
 
     fn memory_bytes(&self) -> u64 {
-        self.states
-            .iter()
-            .map(|state| state.table.memory_bytes())
-            .sum()
+        self.states.iter().map(State::memory_bytes).sum()
     }
 }
 
@@ -403,46 +454,6 @@ impl MemoryStore {
         } else {
             backend_core::SnapshotMode::Full
         }
-    }
-}
-
-/// Watches the memory in use without adding it up at every write.
-#[derive(Debug)]
-struct MemoryGauge {
-    bytes_max: Option<u64>,
-    writes_left: u32,
-    last: Pressure,
-}
-
-impl MemoryGauge {
-    fn new(bytes_max: Option<u64>) -> Self {
-        Self {
-            bytes_max,
-            writes_left: WRITES_PER_MEMORY_CHECK,
-            last: Pressure::None,
-        }
-    }
-
-    #[inline]
-    fn after_write(&mut self, used: impl FnOnce() -> u64) -> Pressure {
-        if self.bytes_max.is_none() {
-            return Pressure::None;
-        }
-        self.writes_left -= 1;
-        if self.writes_left == 0 {
-            self.check(used());
-        }
-        self.last
-    }
-
-    fn check(&mut self, used: u64) -> Pressure {
-        self.writes_left = WRITES_PER_MEMORY_CHECK;
-        self.last = match self.bytes_max {
-            Some(max) if used >= max => Pressure::Stop,
-            Some(max) if used >= max / 10 * 9 => Pressure::Soon,
-            _ => Pressure::None,
-        };
-        self.last
     }
 }
 

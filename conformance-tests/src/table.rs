@@ -88,6 +88,15 @@ macro_rules! conformance {
             expiry_model {
                 x2_any_sequence_with_a_moving_clock_agrees_with_a_model,
             }
+            timers {
+                q1_a_timer_is_added_once_and_the_head_is_told,
+                q2_a_range_has_exactly_its_own_timers,
+                q3_pops_follow_the_order_and_removals_answer,
+                s1_s2_a_snapshot_holds_the_timers_of_its_moment,
+                r1_timers_go_where_their_keys_go,
+                x6_a_freeze_copies_no_timers,
+                contract_timers_are_no_keyed_entries,
+            }
             merging {
                 p17_lists_of_namespaces_are_merged,
                 p17_maps_of_namespaces_are_merged,

@@ -69,5 +69,10 @@ caught! {
     restored_expired_entries_are_caught: RestoresExpired by x16_nothing_that_had_expired_comes_back;
     stopped_clocks_are_caught: StopsItsClock by t14_a_snapshot_holds_nothing_that_had_expired;
     expired_reads_are_caught: ReadsExpired by t3_a_write_gives_life_and_a_read_does_not;
+    timers_added_twice_are_caught: AddsTimersTwice by q1_a_timer_is_added_once_and_the_head_is_told;
+    mixed_equal_times_are_caught: MixesEqualTimes by q3_pops_follow_the_order_and_removals_answer;
+    false_heads_are_caught: AlwaysChangesHead by q1_a_timer_is_added_once_and_the_head_is_told;
+    foreign_timers_are_caught: RestoresAllTimers by r1_timers_go_where_their_keys_go;
+    forgotten_pops_are_caught: ForgetsPops by s1_s2_a_snapshot_holds_the_timers_of_its_moment;
     single_updates_are_caught: UpdatesOnce by contract_batches_agree_with_single_calls;
 }

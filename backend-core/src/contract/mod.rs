@@ -8,6 +8,6 @@ mod view;
 
 pub use backend::StateBackend;
 pub use snapshot::{PendingSnapshot, SnapshotMode, SnapshotStats, TaskPart, TaskSnapshot, Trigger};
-pub use store::{EditFn, EditManyFn, KeyedStore, Pressure};
+pub use store::{EditFn, EditManyFn, KeyedStore, Pressure, TimerAdded};
 pub use task::{TaskRestore, TaskScope};
 pub use view::StateView;

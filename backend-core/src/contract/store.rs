@@ -8,7 +8,9 @@ use crate::error::Result;
 use crate::fetch::Fetch;
 use crate::ids::SnapshotId;
 use crate::key::StateKey;
+use crate::range::HashRange;
 use crate::scan::{EntryBatch, KeyCursor, SubKeyRange};
+use crate::timer::{Timer, TimerBatch};
 use crate::value::{ValueBatch, ValueEdit, ValueRef};
 
 /// How full a store's memory is. A write has always been applied when it returns this.
@@ -21,6 +23,15 @@ pub enum Pressure {
     Soon,
     /// Await [`KeyedStore::maintain`] before the next record.
     Stop,
+}
+
+/// What adding a timer did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimerAdded {
+    /// How full the store is.
+    pub pressure: Pressure,
+    /// Whether the least time of the queue is another one now: a sleeper is to be set anew.
+    pub head_changed: bool,
 }
 
 /// What [`KeyedStore::try_update`] calls with the old value.
@@ -144,11 +155,45 @@ pub trait KeyedStore: Send {
         batch: &'a mut EntryBatch,
     ) -> Fetch<'a, ()>;
 
+    /// Adds a timer of `key`, and of its namespace, that is due at `time`. One that is there stays
+    /// as it is; the answer does not tell.
+    fn timer_add(&mut self, state: StateId, key: &StateKey, time: i64) -> Result<TimerAdded>;
+
+    /// Removes a timer, and says whether it was there.
+    fn timer_remove<'a>(
+        &'a mut self,
+        state: StateId,
+        key: &'a StateKey,
+        time: i64,
+    ) -> Fetch<'a, bool>;
+
+    /// The least time of all timers.
+    fn timer_next(&mut self, state: StateId) -> Fetch<'_, Option<i64>>;
+
+    /// Removes the timers that are due at `until` or earlier, in order, and adds them to `batch`
+    /// until it is full or complete.
+    fn timers_pop<'a>(
+        &'a mut self,
+        state: StateId,
+        until: i64,
+        batch: &'a mut TimerBatch,
+    ) -> Fetch<'a, ()>;
+
+    /// The timers of keys whose hash lies in `range`, in order, behind `after` if there is one,
+    /// added to `batch` until it is full or complete. They stay.
+    fn timers_scan<'a>(
+        &'a mut self,
+        state: StateId,
+        range: HashRange,
+        after: Option<Timer<'a>>,
+        batch: &'a mut TimerBatch,
+    ) -> Fetch<'a, ()>;
+
     /// The keys that have a value, list or map, each with its namespace: those in `namespace`,
     /// or all. The cursor shows the state as it is now, whatever is written while it is read.
     fn keys(&mut self, state: StateId, namespace: Option<&[u8]>) -> Result<Box<dyn KeyCursor>>;
 
-    /// The exact number of values, list elements or map entries of a state.
+    /// The exact number of values, list elements, map entries or timers of a state.
     fn entry_count(&mut self, state: StateId) -> Fetch<'_, u64>;
 
     /// Brings `keys` to hand and keeps them there until they are read or a snapshot is taken.

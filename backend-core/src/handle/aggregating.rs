@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::fetch::Fetch;
 use crate::handle::options::StateOptions;
 use crate::handle::sources::distinct_sources;
-use crate::handle::start::start;
 use crate::handle::value::ValueState;
 use crate::key::StateKey;
 
@@ -173,7 +172,7 @@ impl<A: Aggregate, C: Codec<A::Accumulator>> AggregatingState<A, C> {
         target: &'a StateKey,
         sources: &'a [StateKey],
     ) -> Fetch<'a, Pressure> {
-        start(async move {
+        Fetch::eager(async move {
             let sources = distinct_sources(target, sources)?;
             let mut merged = self.accumulators.get(store, target).await?;
             let mut is_changed = false;

@@ -8,7 +8,6 @@ use crate::contract::{KeyedStore, Pressure};
 use crate::descriptor::StateId;
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Fetch;
-use crate::handle::start::start;
 use crate::key::StateKey;
 use crate::scan::{EntryBatch, SubKeyRange};
 
@@ -128,7 +127,7 @@ pub(super) fn is_empty<'a>(
     state: StateId,
     key: &'a StateKey,
 ) -> Fetch<'a, bool> {
-    start(async move {
+    Fetch::eager(async move {
         let mut batch = EntryBatch::new(1, 1);
         store
             .scan(state, key, &SubKeyRange::ALL, &mut batch)

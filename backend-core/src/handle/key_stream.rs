@@ -9,7 +9,6 @@ use crate::descriptor::StateId;
 use crate::error::Result;
 use crate::fetch::Fetch;
 use crate::handle::key::check_key_codec;
-use crate::handle::start::start;
 use crate::handle::types::Types;
 use crate::scan::{KeyBatch, KeyCursor};
 
@@ -50,7 +49,7 @@ impl<K: KeyCodec, N: KeyCodec> KeyStream<K, N> {
         if self.index.is_some_and(|index| index < self.batch.len()) {
             return Fetch::from_result(self.take());
         }
-        start(async move {
+        Fetch::eager(async move {
             self.fill().await?;
             self.take()
         })
@@ -67,7 +66,7 @@ impl<K: KeyCodec, N: KeyCodec> KeyStream<K, N> {
         K::Owned: Send + 'a,
         N::Owned: Send + 'a,
     {
-        start(async move {
+        Fetch::eager(async move {
             let mut keys = Vec::new();
             loop {
                 while let Some(key) = self.take()? {

@@ -13,7 +13,6 @@ use crate::handle::base::impl_handle;
 use crate::handle::cursor::{EntryCursor, is_empty};
 use crate::handle::options::StateOptions;
 use crate::handle::sources::distinct_sources;
-use crate::handle::start::start;
 use crate::handle::types::Types;
 use crate::hash::KeyHasher;
 use crate::key::StateKey;
@@ -111,7 +110,7 @@ impl<T, C: Codec<T>> ListState<T, C> {
         T: Send + 'a,
     {
         let mut cursor = self.cursor(store, key);
-        start(async move {
+        Fetch::eager(async move {
             let mut elements = Vec::new();
             while cursor.entries.step().await? {
                 elements.push(C::decode(cursor.entries.entry().1)?);
@@ -159,7 +158,7 @@ impl<T, C: Codec<T>> ListState<T, C> {
         sources: &'a [StateKey],
     ) -> Fetch<'a, Pressure> {
         let state = self.state;
-        start(async move {
+        Fetch::eager(async move {
             let sources = distinct_sources(target, sources)?;
             let mut packed = Packed::default();
             for source in &sources {
@@ -208,7 +207,7 @@ impl<T, C: Codec<T>> ListCursor<'_, T, C> {
         if self.entries.step_in_batch() {
             return Fetch::from_result(C::decode(self.entries.entry().1).map(Some));
         }
-        start(async move {
+        Fetch::eager(async move {
             if self.entries.step().await? {
                 C::decode(self.entries.entry().1).map(Some)
             } else {

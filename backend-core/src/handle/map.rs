@@ -15,7 +15,6 @@ use crate::handle::base::impl_handle;
 use crate::handle::cursor::{EntryCursor, is_empty};
 use crate::handle::map_cursor::MapCursor;
 use crate::handle::options::StateOptions;
-use crate::handle::start::start;
 use crate::handle::types::Types;
 use crate::hash::KeyHasher;
 use crate::key::StateKey;
@@ -376,7 +375,7 @@ where
     C: Codec<V>,
     T: Send + 'a,
 {
-    start(async move {
+    Fetch::eager(async move {
         let mut items = Vec::new();
         while let Some(item) = cursor.next_with(read).await? {
             items.push(item);

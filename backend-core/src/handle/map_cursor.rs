@@ -8,7 +8,6 @@ use crate::contract::Pressure;
 use crate::error::Result;
 use crate::fetch::Fetch;
 use crate::handle::cursor::EntryCursor;
-use crate::handle::start::start;
 use crate::handle::types::Types;
 
 /// A walk over a map in the order of its user keys; see [`crate::MapState::cursor`].
@@ -58,7 +57,7 @@ impl<'a, K: KeyCodec, V, C: Codec<V>> MapCursor<'a, K, V, C> {
         if self.entries.step_in_batch() {
             return Fetch::from_result(self.decode().map(Some));
         }
-        start(async move {
+        Fetch::eager(async move {
             if self.entries.step().await? {
                 self.decode().map(Some)
             } else {

@@ -6,7 +6,6 @@ use crate::fetch::Fetch;
 use crate::handle::cursor::EntryCursor;
 use crate::handle::map::MapState;
 use crate::handle::sources::distinct_sources;
-use crate::handle::start::start;
 use crate::key::StateKey;
 use crate::scan::SubKeyRange;
 
@@ -27,7 +26,7 @@ impl<K: KeyCodec, V, C: Codec<V>> MapState<K, V, C> {
         sources: &'a [StateKey],
     ) -> Fetch<'a, Pressure> {
         let state = self.id();
-        start(async move {
+        Fetch::eager(async move {
             let sources = distinct_sources(target, sources)?;
             let mut moved: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
             for source in &sources {

@@ -1,7 +1,7 @@
 //! Typed state over the bytes of a [`crate::KeyedStore`].
 //!
 //! A handle is a small `Copy` id with types: [`ValueState`], [`ListState`], [`MapState`]; with a
-//! function, [`ReducingState`] and [`AggregatingState`]. It is
+//! function, [`ReducingState`] and [`AggregatingState`]; of all keys together, [`TimerQueue`]. It is
 //! registered once per store, and its operations take the store and a [`crate::StateKey`], which
 //! is encoded and hashed once per record and used for every state:
 //!
@@ -36,7 +36,7 @@ mod map_merge;
 mod options;
 mod reducing;
 mod sources;
-mod start;
+mod timers;
 mod types;
 mod value;
 
@@ -48,6 +48,7 @@ pub use map::MapState;
 pub use map_cursor::MapCursor;
 pub use options::StateOptions;
 pub use reducing::ReducingState;
+pub use timers::{DueTimer, TimerQueue};
 pub use value::ValueState;
 
 #[cfg(test)]

@@ -9,7 +9,6 @@ use crate::error::Result;
 use crate::fetch::Fetch;
 use crate::handle::options::StateOptions;
 use crate::handle::sources::distinct_sources;
-use crate::handle::start::start;
 use crate::handle::value::ValueState;
 use crate::key::StateKey;
 
@@ -143,7 +142,7 @@ where
     where
         V: Send + 'a,
     {
-        start(async move {
+        Fetch::eager(async move {
             let sources = distinct_sources(target, sources)?;
             let mut merged: Option<V> = self.values.get(store, target).await?;
             let mut is_changed = false;

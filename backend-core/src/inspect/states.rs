@@ -7,6 +7,7 @@ use crate::entry::EntryKey;
 use crate::error::{Error, ErrorKind, Result};
 use crate::manifest::{OperatorMeta, StateMeta};
 use crate::segment::RawEntry;
+use crate::timer::Timer;
 
 /// A list's sub-key: generation and index.
 const LIST_SUB_KEY_BYTES: usize = 8;
@@ -53,6 +54,7 @@ impl States {
             StateKind::Value => key.sub_key.is_empty(),
             StateKind::List => key.sub_key.len() == LIST_SUB_KEY_BYTES,
             StateKind::Map => true,
+            StateKind::Timers => Timer::of_entry(key).is_some() && raw.value.is_empty(),
         };
         if !fits {
             return Err(Error::new(

@@ -234,7 +234,7 @@ impl EntryCheck {
                 return Err(flaw(FlawKind::Filter)(with_key(e)));
             }
             if let Some(hasher) = hasher {
-                let expected = shard_of(hasher.hash(key.key));
+                let expected = shard_of(hasher.hash(key.owner()));
                 if expected != key.shard {
                     let e = damaged("a key is filed under another shard than its hash says");
                     let e = with_key(e).with("hash", hasher.id());

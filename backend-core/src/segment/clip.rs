@@ -31,13 +31,13 @@ impl Clip {
     /// filed under: another hash function wrote it.
     #[inline]
     pub fn admits(&self, key: &EntryKey<'_>) -> Result<bool> {
-        let hash = self.hasher.hash(key.key);
+        let hash = self.hasher.hash(key.owner());
         if shard_of(hash) != key.shard {
             return Err(Error::new(
                 ErrorKind::Mismatch,
                 "a key is filed under another shard than its hash says; was it written under another hash function?",
             )
-            .with("key", key.key.escape_ascii())
+            .with("key", key.owner().escape_ascii())
             .with("hash", self.hasher.id())
             .expected_got(shard_of(hash), key.shard));
         }

@@ -26,12 +26,14 @@ mod space;
 mod sweep;
 #[cfg(test)]
 mod tests;
+mod timers;
 mod tree;
 
 use std::sync::Arc;
 
 pub use crate::table::frozen::FrozenTable;
 pub use crate::table::sorted::SortedMode;
+pub use crate::table::timers::{FrozenTimers, TimerTable};
 
 use crate::descriptor::StateKind;
 use crate::generation::{Generation, WriteContext};

@@ -25,6 +25,7 @@
 //! | some | none | what had not expired at the snapshot is permanent; the next snapshot is full |
 //! | none | some | old entries live for good until they are written, or, with [`crate::TimeToLive::covers_old`], from the registration on; then the next snapshot is full |
 
+mod at;
 mod edit;
 mod seal;
 mod store;

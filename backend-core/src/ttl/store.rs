@@ -2,14 +2,18 @@
 
 use crate::clock::SharedEnvironment;
 use crate::contract::{
-    EditFn, EditManyFn, KeyedStore, PendingSnapshot, Pressure, StateView, TaskScope, Trigger,
+    EditFn, EditManyFn, KeyedStore, PendingSnapshot, Pressure, StateView, TaskScope, TimerAdded,
+    Trigger,
 };
 use crate::descriptor::{StateDescriptor, StateId, StateKind};
 use crate::error::Result;
 use crate::fetch::Fetch;
 use crate::ids::SnapshotId;
 use crate::key::StateKey;
+use crate::range::HashRange;
 use crate::scan::{EntryBatch, KeyCursor, SubKeyRange};
+use crate::timer::{Timer, TimerBatch};
+use crate::ttl::at::At;
 use crate::ttl::edit::edit_sealed;
 use crate::ttl::seal::open;
 use crate::ttl::timing::{Timing, Verdict};
@@ -33,37 +37,6 @@ pub struct TimedStore<S> {
     value: Vec<u8>,
     sealed: Vec<u8>,
     edit: ValueEdit,
-}
-
-/// One value, or one entry of a map.
-#[derive(Clone, Copy)]
-struct At<'a> {
-    state: StateId,
-    key: &'a StateKey,
-    sub_key: Option<&'a [u8]>,
-}
-
-impl At<'_> {
-    fn get<'s>(&'s self, store: &'s mut impl KeyedStore) -> Fetch<'s, Option<ValueRef<'s>>> {
-        match self.sub_key {
-            None => store.get(self.state, self.key),
-            Some(sub_key) => store.map_get(self.state, self.key, sub_key),
-        }
-    }
-
-    fn put(&self, store: &mut impl KeyedStore, sealed: &[u8]) -> Result<Pressure> {
-        match self.sub_key {
-            None => store.put(self.state, self.key, sealed),
-            Some(sub_key) => store.map_put(self.state, self.key, sub_key, sealed),
-        }
-    }
-
-    fn remove(&self, store: &mut impl KeyedStore) -> Result<Pressure> {
-        match self.sub_key {
-            None => store.clear(self.state, self.key),
-            Some(sub_key) => store.map_remove(self.state, self.key, sub_key),
-        }
-    }
 }
 
 impl<S: KeyedStore> TimedStore<S> {
@@ -425,6 +398,42 @@ impl<S: KeyedStore> KeyedStore for TimedStore<S> {
         };
         let inner = &mut self.inner;
         Fetch::eager(async move { walk.scan(inner, range, batch).await })
+    }
+
+    fn timer_add(&mut self, state: StateId, key: &StateKey, time: i64) -> Result<TimerAdded> {
+        self.inner.timer_add(state, key, time)
+    }
+
+    fn timer_remove<'a>(
+        &'a mut self,
+        state: StateId,
+        key: &'a StateKey,
+        time: i64,
+    ) -> Fetch<'a, bool> {
+        self.inner.timer_remove(state, key, time)
+    }
+
+    fn timer_next(&mut self, state: StateId) -> Fetch<'_, Option<i64>> {
+        self.inner.timer_next(state)
+    }
+
+    fn timers_pop<'a>(
+        &'a mut self,
+        state: StateId,
+        until: i64,
+        batch: &'a mut TimerBatch,
+    ) -> Fetch<'a, ()> {
+        self.inner.timers_pop(state, until, batch)
+    }
+
+    fn timers_scan<'a>(
+        &'a mut self,
+        state: StateId,
+        range: HashRange,
+        after: Option<Timer<'a>>,
+        batch: &'a mut TimerBatch,
+    ) -> Fetch<'a, ()> {
+        self.inner.timers_scan(state, range, after, batch)
     }
 
     fn keys(&mut self, state: StateId, namespace: Option<&[u8]>) -> Result<Box<dyn KeyCursor>> {

@@ -102,7 +102,7 @@ fn differences_come_in_the_order_of_entries_within_each_piece() {
     let place = |d: &Difference| {
         let hash = KeyHasher::XXH3_64.hash(&d.key);
         let piece = starts.iter().filter(|start| **start <= hash).max();
-        let uid = backend_core::StateUid::of_name(&d.state).0;
+        let uid = backend_core::StateUid::of(&d.state, backend_core::StateKind::Value).0;
         let piece = *piece.expect("a piece begins at 0");
         (piece, uid, hash >> 56, d.key.clone(), d.sub_key.clone())
     };

@@ -20,4 +20,5 @@ pub mod model;
 pub mod orders;
 pub mod rescale;
 pub mod snapshots;
+pub mod timers;
 pub mod values;

@@ -83,4 +83,14 @@ pub enum Flaw {
     StopsItsClock,
     /// Reads what has expired as if it had not.
     ReadsExpired,
+    /// Adds a timer that is there once more.
+    AddsTimersTwice,
+    /// Gives timers of one time in another order.
+    MixesEqualTimes,
+    /// Says of every timer that it is the next one.
+    AlwaysChangesHead,
+    /// Restores the timers of all keys.
+    RestoresAllTimers,
+    /// Forgets in increments that timers were removed.
+    ForgetsPops,
 }

@@ -3,12 +3,14 @@
 //! Its state is a map of maps; a snapshot is a clone of it, and an increment is the difference
 //! between two clones. Its segments have a form of their own that no other backend reads.
 
+mod calls;
 mod entries;
 mod expiry;
 mod flaw;
 mod restore;
 mod segment;
 mod store;
+mod timers;
 mod view;
 mod write;
 

@@ -107,8 +107,18 @@ async fn apply(
     };
     while !bytes.is_empty() {
         let change = decode(&mut bytes)?;
-        let hash = scope.hasher.hash(&change.place.1);
-        if !segment.clip.contains(hash) && flaw != Some(Flaw::IgnoresRanges) {
+        let is_timer = change.place.0.is_timers();
+        let owner = if is_timer {
+            &change.place.2
+        } else {
+            &change.place.1
+        };
+        let hash = scope.hasher.hash(owner);
+        let is_foreign = !scope.range.contains(hash) || !segment.clip.contains(hash);
+        if is_timer && is_foreign && flaw != Some(Flaw::RestoresAllTimers) {
+            continue;
+        }
+        if !is_timer && !segment.clip.contains(hash) && flaw != Some(Flaw::IgnoresRanges) {
             continue;
         }
         let inner = Arc::make_mut(entries.entry(change.place.clone()).or_default());

@@ -51,9 +51,15 @@ impl Encoded {
             if Arc::ptr_eq(was, is) {
                 continue;
             }
-            let shard = shard_of(hasher.hash(&place.1));
+            let owner = if place.0.is_timers() {
+                &place.2
+            } else {
+                &place.1
+            };
+            let shard = shard_of(hasher.hash(owner));
             let forgets = if is.is_empty() {
                 flaw == Some(Flaw::ForgetsClears)
+                    || flaw == Some(Flaw::ForgetsPops) && place.0.is_timers()
             } else {
                 flaw == Some(Flaw::ForgetsDeletes)
             };

@@ -5,21 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use backend_core::clock::SharedEnvironment;
-use backend_core::limits::{SUB_KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use backend_core::ttl::Switch;
 use backend_core::{
-    EditAction, EditFn, EditManyFn, EntryBatch, Error, ErrorKind, Fetch, Generation, KeyCursor,
-    KeyedStore, PendingSnapshot, Pressure, Result, SnapshotId, StateDescriptor, StateId, StateKey,
-    StateKind, StateUid, StateView, SubKeyRange, TaskScope, Trigger, ValueBatch, ValueEdit,
-    ValueRef,
+    EditAction, EditFn, EditManyFn, EntryBatch, Error, ErrorKind, Fetch, Generation, HashRange,
+    KeyCursor, KeyedStore, PendingSnapshot, Pressure, Result, SnapshotId, StateDescriptor, StateId,
+    StateKey, StateKind, StateUid, StateView, SubKeyRange, TaskScope, Timer, TimerAdded,
+    TimerBatch, Trigger, ValueBatch, ValueEdit, ValueRef,
 };
-use bytes::Bytes;
 
-use super::entries::{Entries, Inner, Keys, Place, bytes_of, get, place_of, scan};
-use super::expiry::{drop_expired, switched};
+use super::entries::{Entries, Inner, Keys, Place, bytes_of, get, scan};
+use super::expiry::drop_expired;
 use super::flaw::Flaw;
+use super::timers;
 use super::view::ReferenceView;
-use super::write::{Freeze, Lineage, Writer};
+use super::write::{Freeze, Writer};
 
 pub(super) struct ReferenceStore {
     pub(super) writer: Writer,
@@ -37,130 +35,6 @@ pub(super) struct ReferenceStore {
     /// For backends that are wrong: writes so far, and bytes that are never freed.
     pub(super) writes: u64,
     pub(super) leaked_bytes: u64,
-}
-
-impl ReferenceStore {
-    fn is(&self, flaw: Flaw) -> bool {
-        self.writer.is(flaw)
-    }
-
-    /// Where `key` lies in a state of `kind`, if the call is right.
-    fn place(&self, state: StateId, kind: StateKind, key: &StateKey) -> Result<Place> {
-        let descriptor = self.descriptor(state)?;
-        if descriptor.kind != kind && !self.is(Flaw::IgnoresKinds) {
-            return Err(Error::new(ErrorKind::Mismatch, "a state of another kind")
-                .with("state", &descriptor.name)
-                .expected_got(descriptor.kind, kind));
-        }
-        self.place_of_any(state, key)
-    }
-
-    fn place_of_any(&self, state: StateId, key: &StateKey) -> Result<Place> {
-        let scope = &self.writer.scope;
-        if !scope.range.contains(key.hash()) && !self.is(Flaw::TakesForeignKeys) {
-            return Err(Error::new(ErrorKind::Invalid, "a key of another task")
-                .expected_got(scope.range, format_args!("{:016x}", key.hash())));
-        }
-        let uid = self.descriptor(state)?.uid();
-        Ok(place_of(uid, key, self.writer.flaw))
-    }
-
-    fn descriptor(&self, state: StateId) -> Result<&StateDescriptor> {
-        let descriptor = self.states.get(state.0 as usize);
-        descriptor.ok_or_else(|| Error::new(ErrorKind::Invalid, "no such state"))
-    }
-
-    fn check_size(&self, what: &'static str, got: usize, max: usize) -> Result<()> {
-        if got <= max || self.is(Flaw::IgnoresLimits) {
-            return Ok(());
-        }
-        Err(Error::new(ErrorKind::Limit, "too many bytes for one write")
-            .with("what", what)
-            .with("bytes_max", max)
-            .with("got", got))
-    }
-
-    fn edit(&mut self, place: &Place, edit: impl FnOnce(&mut Inner)) {
-        self.writes += 1;
-        let entries = Arc::make_mut(&mut self.entries);
-        let inner = Arc::make_mut(entries.entry(place.clone()).or_default());
-        edit(inner);
-        let keeps_empty = self.writer.is(Flaw::KeepsEmptyMaps);
-        if inner.is_empty() && !keeps_empty {
-            entries.remove(place);
-        }
-        self.publish();
-    }
-
-    fn insert(&mut self, place: &Place, sub_key: &[u8], value: &[u8]) -> Result<Pressure> {
-        self.check_size("value", value.len(), VALUE_BYTES_MAX)?;
-        self.check_size("sub-key", sub_key.len(), SUB_KEY_BYTES_MAX)?;
-        self.edit(place, |inner| {
-            inner.insert(sub_key.into(), Bytes::copy_from_slice(value));
-        });
-        Ok(Pressure::None)
-    }
-
-    fn remove_all(&mut self, place: Place) {
-        if self.is(Flaw::KeepsTombstones) {
-            self.leaked_bytes += place.1.len() as u64 + 32;
-        }
-        Arc::make_mut(&mut self.entries).remove(&place);
-        self.cleared.insert(place);
-        self.publish();
-    }
-
-    /// What was durable, and takes what is frozen now for durable: in a backend that is wrong.
-    fn cover_early(&self) -> Option<Lineage> {
-        if !self.is(Flaw::CoversTooEarly) {
-            return None;
-        }
-        let mut lineage = self.writer.lineage.lock();
-        let covered = lineage.clone();
-        lineage.entries = Arc::clone(&self.entries);
-        lineage.generation = self.generation;
-        Some(covered)
-    }
-
-    /// Shows the live state to those parts of a wrong backend that look at it.
-    fn publish(&self) {
-        if self.is(Flaw::SnapshotsLive) || self.is(Flaw::ListsLive) {
-            *self.writer.live.lock() = Arc::clone(&self.entries);
-        }
-    }
-
-    /// Takes over a restored state under another time to live.
-    fn claim(&mut self, index: usize, wanted: &StateDescriptor) -> Result<()> {
-        let now_ms = self.environment.now_ms();
-        let switch = Switch::between(&self.states[index], wanted, now_ms);
-        let is_first = self.claimed.insert(wanted.uid());
-        if switch != Switch::Nothing && !is_first {
-            return Err(
-                Error::new(ErrorKind::Mismatch, "a time to live is switched too late")
-                    .with("state", &wanted.name),
-            );
-        }
-        self.states[index].ttl = wanted.ttl;
-        switched(Arc::make_mut(&mut self.entries), wanted.uid(), switch);
-        Ok(())
-    }
-
-    fn append(&mut self, place: &Place, element: &[u8]) -> Result<Pressure> {
-        let is_there = |inner: &Arc<Inner>| inner.values().any(|known| known == element);
-        if self.is(Flaw::DropsDuplicates) && self.entries.get(place).is_some_and(is_there) {
-            return Ok(Pressure::None);
-        }
-        self.elements += 1;
-        let index = if self.is(Flaw::LosesListOrder) {
-            u64::MAX - self.elements
-        } else {
-            self.elements
-        };
-        let mut sub_key = [0; 12];
-        sub_key[..4].copy_from_slice(&self.generation.0.to_be_bytes());
-        sub_key[4..].copy_from_slice(&index.to_be_bytes());
-        self.insert(place, &sub_key, element)
-    }
 }
 
 impl KeyedStore for ReferenceStore {
@@ -200,6 +74,7 @@ impl KeyedStore for ReferenceStore {
     }
 
     fn clear(&mut self, state: StateId, key: &StateKey) -> Result<Pressure> {
+        self.check_keyed(state)?;
         let place = self.place_of_any(state, key)?;
         self.remove_all(place);
         Ok(Pressure::None)
@@ -338,12 +213,111 @@ impl KeyedStore for ReferenceStore {
         range: &'a SubKeyRange,
         batch: &'a mut EntryBatch,
     ) -> Fetch<'a, ()> {
-        Fetch::from_result(self.place_of_any(state, key).map(|place| {
+        let place = self.check_keyed(state);
+        let place = place.and_then(|()| self.place_of_any(state, key));
+        Fetch::from_result(place.map(|place| {
             scan(&self.entries, &place, range, batch, self.writer.flaw);
         }))
     }
 
+    fn timer_add(&mut self, state: StateId, key: &StateKey, time: i64) -> Result<TimerAdded> {
+        let uid = self.timers_of(state, Some(key))?;
+        let least = |store: &Self| store.sorted_timers(uid).first().map(|timer| timer.0);
+        let before = least(self);
+        timers::add(
+            Arc::make_mut(&mut self.entries),
+            uid,
+            key,
+            time,
+            self.writer.flaw,
+        );
+        self.publish();
+        let head_changed = least(self) != before || self.is(Flaw::AlwaysChangesHead);
+        Ok(TimerAdded {
+            pressure: Pressure::None,
+            head_changed,
+        })
+    }
+
+    fn timer_remove<'a>(
+        &'a mut self,
+        state: StateId,
+        key: &'a StateKey,
+        time: i64,
+    ) -> Fetch<'a, bool> {
+        let removed = self.timers_of(state, Some(key)).map(|uid| {
+            let entries = Arc::make_mut(&mut self.entries);
+            timers::remove(entries, uid, time, key.key(), key.namespace())
+        });
+        self.publish();
+        Fetch::from_result(removed)
+    }
+
+    fn timer_next(&mut self, state: StateId) -> Fetch<'_, Option<i64>> {
+        let uid = self.timers_of(state, None);
+        Fetch::from_result(uid.map(|uid| self.sorted_timers(uid).first().map(|timer| timer.0)))
+    }
+
+    fn timers_pop<'a>(
+        &'a mut self,
+        state: StateId,
+        until: i64,
+        batch: &'a mut TimerBatch,
+    ) -> Fetch<'a, ()> {
+        let uid = match self.timers_of(state, None) {
+            Ok(uid) => uid,
+            Err(e) => return Fetch::from_result(Err(e)),
+        };
+        for (time, _, key, namespace) in self.sorted_timers(uid) {
+            if time > until {
+                break;
+            }
+            if batch.is_full() {
+                return Fetch::ready(());
+            }
+            let (key, namespace) = (&*key, &*namespace);
+            batch.push(&Timer {
+                time,
+                key,
+                namespace,
+            });
+            let entries = Arc::make_mut(&mut self.entries);
+            timers::remove(entries, uid, time, key, namespace);
+        }
+        batch.set_complete();
+        self.publish();
+        Fetch::ready(())
+    }
+
+    fn timers_scan<'a>(
+        &'a mut self,
+        state: StateId,
+        range: HashRange,
+        after: Option<Timer<'a>>,
+        batch: &'a mut TimerBatch,
+    ) -> Fetch<'a, ()> {
+        let hasher = self.writer.scope.hasher;
+        Fetch::from_result(self.timers_of(state, None).map(|uid| {
+            for timer in self.sorted_timers(uid) {
+                if !timers::is_wanted(&timer, range, &hasher, after.as_ref()) {
+                    continue;
+                }
+                if batch.is_full() {
+                    return;
+                }
+                let (time, _, key, namespace) = &timer;
+                batch.push(&Timer {
+                    time: *time,
+                    key,
+                    namespace,
+                });
+            }
+            batch.set_complete();
+        }))
+    }
+
     fn keys(&mut self, state: StateId, namespace: Option<&[u8]>) -> Result<Box<dyn KeyCursor>> {
+        self.check_keyed(state)?;
         let uid = self.descriptor(state)?.uid();
         let live = self
             .is(Flaw::ListsLive)

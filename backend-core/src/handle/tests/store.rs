@@ -8,14 +8,17 @@ use std::task::Poll;
 use bytes::Bytes;
 
 use crate::contract::{
-    EditFn, EditManyFn, KeyedStore, PendingSnapshot, Pressure, StateView, TaskScope, Trigger,
+    EditFn, EditManyFn, KeyedStore, PendingSnapshot, Pressure, StateView, TaskScope, TimerAdded,
+    Trigger,
 };
 use crate::descriptor::{CodecId, StateDescriptor, StateId};
 use crate::error::{Error, ErrorKind, Result};
 use crate::fetch::Fetch;
 use crate::ids::{OperatorId, SnapshotId};
 use crate::key::StateKey;
+use crate::range::HashRange;
 use crate::scan::{EntryBatch, KeyBatch, KeyCursor, SubKeyRange};
+use crate::timer::{Timer, TimerBatch};
 use crate::value::{EditAction, ValueBatch, ValueEdit, ValueRef};
 
 /// State, key, namespace, sub-key.
@@ -285,6 +288,32 @@ impl KeyedStore for TestStore {
             }
             batch.set_complete();
         })
+    }
+
+    fn timer_add(&mut self, _: StateId, _: &StateKey, _: i64) -> Result<TimerAdded> {
+        Err(unsupported())
+    }
+
+    fn timer_remove<'a>(&'a mut self, _: StateId, _: &'a StateKey, _: i64) -> Fetch<'a, bool> {
+        Fetch::from_result(Err(unsupported()))
+    }
+
+    fn timer_next(&mut self, _: StateId) -> Fetch<'_, Option<i64>> {
+        Fetch::from_result(Err(unsupported()))
+    }
+
+    fn timers_pop<'a>(&'a mut self, _: StateId, _: i64, _: &'a mut TimerBatch) -> Fetch<'a, ()> {
+        Fetch::from_result(Err(unsupported()))
+    }
+
+    fn timers_scan<'a>(
+        &'a mut self,
+        _: StateId,
+        _: HashRange,
+        _: Option<Timer<'a>>,
+        _: &'a mut TimerBatch,
+    ) -> Fetch<'a, ()> {
+        Fetch::from_result(Err(unsupported()))
     }
 
     fn keys(&mut self, state: StateId, namespace: Option<&[u8]>) -> Result<Box<dyn KeyCursor>> {

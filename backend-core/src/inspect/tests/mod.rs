@@ -10,7 +10,7 @@ use futures::executor::block_on;
 
 use crate::clock::ManualEnvironment;
 use crate::contract::{SnapshotMode, SnapshotStats, TaskPart, TaskSnapshot, Trigger};
-use crate::descriptor::{CodecId, StateDescriptor, StateUid};
+use crate::descriptor::{CodecId, StateDescriptor, StateKind, StateUid};
 use crate::entry::{Entry, EntryKey, Op, SchemaTag};
 use crate::generation::Generation;
 use crate::hash::KeyHasher;
@@ -49,7 +49,7 @@ impl Owned {
     fn entry(&self, hasher: KeyHasher) -> Entry<'_> {
         Entry {
             key: EntryKey {
-                state: StateUid::of_name(self.state),
+                state: StateUid::of(self.state, StateKind::Value),
                 shard: shard_of(hasher.hash(&self.key)),
                 key: &self.key,
                 namespace: &[],
